@@ -1,0 +1,14 @@
+//! The words of agent-trace as types. No I/O.
+//!
+//! - [`stream`]: the byte streams of a session and their copies on the way to a recorder
+//!   ([`Tap`])
+//! - [`id`]: how processes, sessions and runs are named
+//! - [`end`]: how a session ended
+
+pub mod end;
+pub mod id;
+pub mod stream;
+
+pub use end::{End, Ending};
+pub use id::{ParseIdError, ProcessId, RunId, SessionId};
+pub use stream::{Channel, NoTap, Stream, Tap};

@@ -1,0 +1,71 @@
+//! The byte streams of a session, and the trait through which a relay hands out copies.
+
+use serde::{Deserialize, Serialize};
+
+/// One byte stream of a session, named by who sends to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Stream {
+    /// What the client (the assistant) sends to the server.
+    ClientToServer = 0,
+    /// What the server sends to the client.
+    ServerToClient = 1,
+    /// What a stdio server writes to its standard error.
+    Stderr = 2,
+}
+
+impl Stream {
+    /// Every stream, in the order of its number.
+    pub const ALL: [Self; 3] = [Self::ClientToServer, Self::ServerToClient, Self::Stderr];
+
+    /// The stream with this number (its discriminant), if there is one.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
+/// Where in a process a chunk of bytes was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Channel {
+    /// The session's ordinal within its relay process, from 1.
+    pub session: u32,
+    /// The HTTP exchange's ordinal within the session, or 0 where there is none (stdio).
+    pub exchange: u32,
+    /// Which stream of it.
+    pub stream: Stream,
+}
+
+/// What a relay tells about the bytes it moves.
+///
+/// A relay calls this *after* it has written a chunk to its destination. Implementations
+/// must return at once: they may drop what they have no room for (and count it), but never
+/// wait, fail or panic, since whatever they do delays the next chunk.
+pub trait Tap: Send + Sync {
+    /// These bytes were forwarded.
+    fn copy(&self, channel: Channel, bytes: &[u8]);
+
+    /// The sender ended this stream; nothing more will be copied for it.
+    fn close(&self, channel: Channel);
+
+    /// These bytes were read from the sender but could not be delivered.
+    fn undelivered(&self, channel: Channel, bytes: &[u8]);
+
+    /// How many requests of the client in this session still wait for their answer, as far
+    /// as is known by now.
+    fn unanswered(&self, session: u32) -> usize;
+}
+
+/// A tap that records nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTap;
+
+impl Tap for NoTap {
+    fn copy(&self, _: Channel, _: &[u8]) {}
+    fn close(&self, _: Channel) {}
+    fn undelivered(&self, _: Channel, _: &[u8]) {}
+    fn unanswered(&self, _: u32) -> usize {
+        0
+    }
+}

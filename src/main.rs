@@ -1,0 +1,2 @@
+//! The `agent-trace` binary.
+fn main() {}
