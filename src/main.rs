@@ -1,2 +1,50 @@
-//! The `agent-trace` binary.
-fn main() {}
+//! The `agent-trace` binary: arguments, configuration, wiring, and what is printed.
+//!
+//! - [`cli`]: the command line
+//! - [`config`]: settings, and where each of them came from
+//! - [`commands`]: one module for each command
+//! - [`render`]: how runs look in a terminal and as JSON
+//! - [`error`]: what is said when something could not be done, and exit codes
+
+mod cli;
+mod commands;
+mod config;
+mod error;
+mod render;
+mod units;
+
+use clap::Parser;
+use error::{CommandError, exit};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(message) => {
+            let _ = message.print();
+            let code = if message.use_stderr() {
+                exit::FAILURE
+            } else {
+                exit::SUCCESS
+            };
+            return code.into();
+        }
+    };
+    init_log(cli.log);
+    commands::run(cli).unwrap_or_else(|error| match error {
+        // Whoever closed our output has seen enough.
+        CommandError::BrokenPipe => exit::SUCCESS.into(),
+        error => error.report(),
+    })
+}
+
+/// Logs go to standard error: in a relay, standard output is the protocol.
+fn init_log(level: tracing::level_filters::LevelFilter) {
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .compact()
+        .init();
+}

@@ -4,11 +4,14 @@
 //!   ([`Tap`])
 //! - [`id`]: how processes, sessions and runs are named
 //! - [`end`]: how a session ended
+//! - [`outcome`]: what happened to a step
 
 pub mod end;
 pub mod id;
+pub mod outcome;
 pub mod stream;
 
 pub use end::{End, Ending};
 pub use id::{ParseIdError, ProcessId, RunId, SessionId};
-pub use stream::{Channel, NoTap, Stream, Tap};
+pub use outcome::Outcome;
+pub use stream::{Channel, Moment, NoTap, Stream, Tap};

@@ -37,20 +37,31 @@ pub struct Channel {
     pub stream: Stream,
 }
 
+/// A moment on a tap's own clock, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub u64);
+
 /// What a relay tells about the bytes it moves.
 ///
-/// A relay calls this *after* it has written a chunk to its destination. Implementations
-/// must return at once: they may drop what they have no room for (and count it), but never
-/// wait, fail or panic, since whatever they do delays the next chunk.
+/// A relay asks for the time when it has read a chunk, writes the chunk to its destination,
+/// and only then hands the copy over. Copies of two streams may so come in the wrong order
+/// (the answer before the request that it answers, when the thread with the request was
+/// interrupted), but their times are right.
+///
+/// Implementations must return at once: they may drop what they have no room for (and count
+/// it), but never wait, fail or panic, since whatever they do delays the next chunk.
 pub trait Tap: Send + Sync {
-    /// These bytes were forwarded.
-    fn copy(&self, channel: Channel, bytes: &[u8]);
+    /// The time.
+    fn now(&self) -> Moment;
+
+    /// These bytes, read at that time, were forwarded.
+    fn copy(&self, channel: Channel, read: Moment, bytes: &[u8]);
+
+    /// These bytes, read at that time, could not be delivered.
+    fn undelivered(&self, channel: Channel, read: Moment, bytes: &[u8]);
 
     /// The sender ended this stream; nothing more will be copied for it.
     fn close(&self, channel: Channel);
-
-    /// These bytes were read from the sender but could not be delivered.
-    fn undelivered(&self, channel: Channel, bytes: &[u8]);
 
     /// How many requests of the client in this session still wait for their answer, as far
     /// as is known by now.
@@ -62,9 +73,12 @@ pub trait Tap: Send + Sync {
 pub struct NoTap;
 
 impl Tap for NoTap {
-    fn copy(&self, _: Channel, _: &[u8]) {}
+    fn now(&self) -> Moment {
+        Moment::default()
+    }
+    fn copy(&self, _: Channel, _: Moment, _: &[u8]) {}
+    fn undelivered(&self, _: Channel, _: Moment, _: &[u8]) {}
     fn close(&self, _: Channel) {}
-    fn undelivered(&self, _: Channel, _: &[u8]) {}
     fn unanswered(&self, _: u32) -> usize {
         0
     }

@@ -1,1 +1,23 @@
-//! x
+//! Truth on disk. The only crate that touches the data directory.
+//!
+//! - [`layout`]: where things lie, and who may read them
+//! - [`key`]: the store's secret key, from which fingerprints are made
+//! - [`redact`]: what must never reach the disk, and what stands in its place
+//! - [`journal`]: the append-only files: format, writer, reader, sealing
+//! - [`recorder`]: the tap of a relay: decode, redact, append
+//! - [`trace`]: reading runs back: list, open, pair
+//! - [`portable`]: a run as one file, out and in
+//!
+//! The journal's format is described in `docs/format.md`.
+
+pub mod journal;
+pub mod key;
+pub mod layout;
+pub mod portable;
+pub mod process;
+pub mod recorder;
+pub mod redact;
+pub mod retention;
+pub mod trace;
+
+pub use layout::Store;

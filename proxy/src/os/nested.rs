@@ -22,13 +22,14 @@ mod linux {
 
     /// The process id of the relay that already stands between our client and us.
     pub(crate) fn relaying_ancestor() -> Option<u32> {
-        let ours = program(std::process::id())?;
+        let this = program(std::process::id())?;
         let mut pid = rustix::process::getppid()?
             .as_raw_nonzero()
             .get()
             .cast_unsigned();
         for _ in 0..MOST_LAUNCHERS {
-            if program(pid)? == ours && holds(pid, &pipe_of(0)?) && holds(pid, &pipe_of(1)?) {
+            let ours = program(pid)? == this && is_relay(pid);
+            if ours && holds(pid, &pipe_of(0)?) && holds(pid, &pipe_of(1)?) {
                 return Some(pid);
             }
             pid = parent(pid)?;
@@ -40,6 +41,15 @@ mod linux {
     fn program(pid: u32) -> Option<(u64, u64)> {
         let file = fs::metadata(format!("/proc/{pid}/exe")).ok()?;
         Some((file.dev(), file.ino()))
+    }
+
+    /// Whether the process was told to relay: other commands start relays as clients.
+    fn is_relay(pid: u32) -> bool {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut own = words
+            .split(|byte| *byte == 0)
+            .take_while(|word| *word != b"--");
+        own.any(|word| word == b"record")
     }
 
     fn parent(pid: u32) -> Option<u32> {

@@ -117,13 +117,14 @@ impl Pump {
                 // A broken stream has ended, whatever broke it.
                 Err(_) => break,
             };
+            let read = self.tap.now();
             let chunk = &buffer[..n];
             self.progress.now(false);
             let taken = write_all(&mut to, chunk);
             self.progress.now(true);
-            self.tap.copy(self.channel, &chunk[..taken]);
+            self.tap.copy(self.channel, read, &chunk[..taken]);
             if taken < n {
-                self.tap.undelivered(self.channel, &chunk[taken..]);
+                self.tap.undelivered(self.channel, read, &chunk[taken..]);
                 return Pumped::ReceiverGone;
             }
         }

@@ -1,0 +1,278 @@
+//! The command line.
+
+use crate::config::Flags;
+use agent_trace_store::journal::Bodies;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use tracing::level_filters::LevelFilter;
+
+/// Stands between an AI assistant and its MCP servers: relays every byte unchanged, records
+/// both directions, and answers what ran, what failed and why.
+#[derive(Debug, Parser)]
+#[command(
+    name = "agent-trace",
+    version,
+    arg_required_else_help = true,
+    subcommand_required = true,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done, 1 something was found, 2 it could not be done.\n\
+                  `record` exits with the server's own status, or 127 if it could not be started.\n\n\
+                  Environment: AGENT_TRACE_DIR (data directory), AGENT_TRACE_CONFIG (configuration\n\
+                  file), AGENT_TRACE=off (relay without recording), NO_COLOR."
+)]
+pub(crate) struct Cli {
+    /// The data directory [default: $AGENT_TRACE_DIR, else the platform's data folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// The configuration file [default: $AGENT_TRACE_CONFIG, else agent-trace/config.toml in
+    /// the platform's configuration folder]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// What to log to standard error: off, error, warn, info, debug or trace
+    #[arg(
+        long,
+        global = true,
+        value_name = "LEVEL",
+        default_value = "warn",
+        hide_default_value = true
+    )]
+    pub(crate) log: LevelFilter,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Cli {
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            config: self.config.clone(),
+            store: self.store.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Relay a stdio MCP server and record both directions
+    ///
+    /// Put it before the server's command in the assistant's configuration. Bytes, exit
+    /// status, signals and end of file pass unchanged; the server gets the same environment,
+    /// folder and arguments. Recording never delays or ends the relay.
+    Record(Record),
+    /// List recorded runs, newest first
+    Runs(Runs),
+    /// Print what happened in a run
+    Show(Show),
+    /// Write a run to one portable file
+    Export(Export),
+    /// Take runs from portable files into the store
+    Import(Import),
+    /// Remove runs from the disk
+    Forget(Forget),
+    /// Show what redaction hides in a text or in a recorded run
+    Redact(Redact),
+    /// Seal finished journals, and remove what is beyond the limits
+    Retention(Retention),
+    /// Check that recording works, and what went wrong when it did not
+    Doctor,
+    /// Print each setting and where it came from
+    ///
+    /// The file's settings: `store = "DIR"`; under [record]: `redact = true`, `bodies =
+    /// "full"|"digest"`, `durability = "timer"|"always"`; under [[redact.rule]]: `kind =
+    /// "NAME"`, `pattern = "REGEX"` (group 1, if there is one, is the secret part); under
+    /// [retention]: `max_age = "30d"`, `max_bytes = "10GB"`.
+    Config,
+    /// Record a bundled server: one run that succeeds and one that fails
+    Demo(Demo),
+    /// Print shell completions
+    Completions(Completions),
+    /// Print the manual page, or write one for each command
+    Man(Man),
+    /// The bundled server of `demo`
+    #[command(hide = true)]
+    DemoServer,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Record {
+    /// What to call the client in the trace
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client: Option<String>,
+    /// What to call the server in the trace
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// Record secrets as they are; the trace says so
+    #[arg(long)]
+    pub(crate) no_redact: bool,
+    /// Keep arguments and results in full, or only keyed digests of them
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) bodies: Option<BodiesArg>,
+    /// The server's command and arguments
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum BodiesArg {
+    Full,
+    Digest,
+}
+
+impl From<BodiesArg> for Bodies {
+    fn from(arg: BodiesArg) -> Self {
+        match arg {
+            BodiesArg::Full => Self::Full,
+            BodiesArg::Digest => Self::Digest,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// One JSON object a line
+    Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    /// How many to list; 0 lists all
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// List failed runs only
+    #[arg(long)]
+    pub(crate) failed: bool,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The run: `latest`, its id, or the beginning of that
+    pub(crate) run: String,
+    /// Print calls, errors and times of each tool instead
+    #[arg(short = 'c', long, conflicts_with_all = ["frame", "frames"])]
+    pub(crate) summary: bool,
+    /// How many characters of arguments and results to print; 0 prints all
+    #[arg(short = 's', long, value_name = "COUNT", default_value_t = 120)]
+    pub(crate) string_limit: usize,
+    /// Print step numbers
+    #[arg(short, long)]
+    pub(crate) numbers: bool,
+    /// Print what the server wrote to standard error, too
+    #[arg(long)]
+    pub(crate) stderr: bool,
+    /// List the frames with their numbers instead
+    #[arg(long, conflicts_with = "frame")]
+    pub(crate) frames: bool,
+    /// Write the recorded bytes of one frame, and nothing else
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) frame: Option<u64>,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// The run: `latest`, its id, or the beginning of that
+    pub(crate) run: String,
+    /// The file to write; `-` writes to standard output [default: RUN.atrace]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The files; `-` reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Forget {
+    /// The runs: ids or their beginnings, or `latest`
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Redact {
+    /// The text; standard input is read without it
+    #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = "-", required_unless_present = "run")]
+    pub(crate) test: Option<String>,
+    /// A recorded run, judged by the rules as they are now
+    #[arg(long, conflicts_with = "test")]
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Retention {
+    /// Remove runs that began longer ago, such as 30d or 12h
+    #[arg(long, value_name = "TIME", value_parser = crate::units::duration)]
+    pub(crate) max_age: Option<Duration>,
+    /// Remove the oldest runs until all take no more than this, such as 10GB
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes)]
+    pub(crate) max_bytes: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// How many characters of arguments and results to print
+    #[arg(
+        short = 's',
+        long,
+        value_name = "COUNT",
+        default_value_t = 60,
+        hide = true
+    )]
+    pub(crate) string_limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Write one page for each command into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn everything_after_the_dashes_is_the_servers() {
+        let words = [
+            "agent-trace",
+            "record",
+            "--",
+            "sh",
+            "-c",
+            "x",
+            "--",
+            "--store",
+            "y",
+        ];
+        let cli = Cli::try_parse_from(words).unwrap();
+        let Command::Record(record) = cli.command else {
+            panic!("not record");
+        };
+        assert_eq!(record.command, words[3..]);
+        assert_eq!(cli.store, None);
+    }
+}

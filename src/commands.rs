@@ -1,0 +1,43 @@
+//! One module for each command.
+
+mod config;
+mod demo;
+mod doctor;
+mod forget;
+mod generate;
+mod portable;
+mod record;
+mod redact;
+mod retention;
+mod runs;
+mod show;
+
+use crate::cli::{Cli, Command};
+use crate::config::Config;
+use crate::error::{CommandError, exit};
+use std::process::ExitCode;
+
+/// Carries out a command.
+pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
+    let flags = cli.flags();
+    let load = || Config::load(&flags);
+    let code = match cli.command {
+        // Reads its configuration itself, beside the relay.
+        Command::Record(args) => return Ok(record::run(args, flags)),
+        Command::Runs(args) => runs::run(&args, &load()?)?,
+        Command::Show(args) => show::run(&args, &load()?)?,
+        Command::Export(args) => portable::export(&args, &load()?)?,
+        Command::Import(args) => portable::import(&args, &load()?)?,
+        Command::Forget(args) => forget::run(&args, &load()?)?,
+        Command::Redact(args) => redact::run(&args, &load()?)?,
+        Command::Retention(args) => retention::run(&args, &load()?)?,
+        Command::Doctor => doctor::run(&load())?,
+        Command::Config => config::run(&load()?)?,
+        Command::Demo(args) => demo::run(&args, &flags)?,
+        Command::Completions(args) => generate::completions(&args)?,
+        Command::Man(args) => generate::man(&args)?,
+        Command::DemoServer => demo::server::run()?,
+    };
+    debug_assert!(code <= exit::FAILURE);
+    Ok(code.into())
+}

@@ -1,0 +1,63 @@
+//! `config`: print each setting and where it came from.
+
+use crate::config::{Config, Origin};
+use crate::error::{CommandError, exit};
+use crate::render::table::{self, Align};
+use crate::render::time::bytes;
+use std::io::Write;
+
+pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
+    let mut out = anstream::stdout().lock();
+    if let Some(path) = &config.path {
+        let note = if config.exists {
+            ""
+        } else {
+            " (does not exist)"
+        };
+        writeln!(out, "file: {}{note}\n", path.display())?;
+    }
+    let word = |debug: String| debug.to_lowercase();
+    let row =
+        |name: &str, value: String, origin: &Origin| [name.to_owned(), value, origin.to_string()];
+    let (redact, bodies, durability) = (config.redact(), config.bodies(), config.durability());
+    let retention = &config.file.retention;
+    let limit = |value: Option<String>| {
+        let origin = if value.is_some() {
+            Origin::File
+        } else {
+            Origin::Default
+        };
+        (value.unwrap_or_else(|| "none".into()), origin)
+    };
+    let age = limit(retention.max_age.map(|age| format!("{}s", age.as_secs())));
+    let size = limit(retention.max_bytes.map(bytes));
+    let rules = limit(
+        Some(config.file.redact.rule.len())
+            .filter(|n| *n > 0)
+            .map(|n| n.to_string()),
+    );
+    let rows = [
+        row(
+            "store",
+            config.store.0.display().to_string(),
+            &config.store.1,
+        ),
+        row("record.redact", redact.0.to_string(), &redact.1),
+        row("record.bodies", word(format!("{:?}", bodies.0)), &bodies.1),
+        row(
+            "record.durability",
+            word(format!("{:?}", durability.0)),
+            &durability.1,
+        ),
+        row("redact.rule", rules.0, &rules.1),
+        row("retention.max_age", age.0, &age.1),
+        row("retention.max_bytes", size.0, &size.1),
+    ];
+    use Align::Left;
+    table::print(
+        &mut out,
+        [("SETTING", Left), ("VALUE", Left), ("FROM", Left)],
+        &rows,
+    )?;
+    Ok(exit::SUCCESS)
+}

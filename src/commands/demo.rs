@@ -1,0 +1,123 @@
+//! `demo`: needs nothing but this binary. Records a bundled server twice, once with a run
+//! that succeeds and once with one that fails, and shows both.
+
+mod client;
+pub(crate) mod server;
+
+use crate::cli::Demo;
+use crate::config::Flags;
+use crate::error::{CommandError, exit};
+use crate::render::{lines, reason, short, status};
+use agent_trace_store::Store;
+use agent_trace_store::trace::{Run, Runs};
+use client::Client;
+use owo_colors::OwoColorize;
+use serde_json::json;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+pub(crate) fn run(args: &Demo, flags: &Flags) -> Result<u8, CommandError> {
+    let folder = match &flags.store {
+        Some(folder) => folder.clone(),
+        None => {
+            fresh_folder().map_err(CommandError::failed("cannot make a folder for the demo"))?
+        }
+    };
+    let store = Store::at(&folder);
+    let mut out = anstream::stdout().lock();
+    writeln!(
+        out,
+        "Recording two runs of a bundled server into {}\n",
+        folder.display()
+    )?;
+    let talked = succeed(&folder).and_then(|()| fail(&folder));
+    talked.map_err(CommandError::failed("cannot talk to the bundled server"))?;
+
+    let mut listing = store.list().map_err(CommandError::path(store.root()))?;
+    listing.runs.truncate(2);
+    for entry in listing.runs.iter().rev() {
+        print(&mut out, &store.open(entry)?, args)?;
+    }
+    let place = if flags.store.is_some() || !folder.to_string_lossy().contains(' ') {
+        folder.display().to_string()
+    } else {
+        format!("'{}'", folder.display())
+    };
+    writeln!(out, "Look around:")?;
+    for command in [
+        "runs",
+        "show latest",
+        "show latest -c",
+        "show latest --frames",
+        "doctor",
+    ] {
+        writeln!(
+            out,
+            "  {}",
+            format!("agent-trace --store {place} {command}").cyan()
+        )?;
+    }
+    writeln!(
+        out,
+        "\nRecord a server of your own: put this before its command in your assistant's configuration:"
+    )?;
+    writeln!(out, "  {}", "agent-trace record --".cyan())?;
+    Ok(exit::SUCCESS)
+}
+
+fn print(out: &mut impl Write, run: &Run, args: &Demo) -> io::Result<()> {
+    let failures = run.failures();
+    let status = status(run);
+    let status = if failures.is_empty() {
+        status.green().to_string()
+    } else {
+        status.red().to_string()
+    };
+    writeln!(
+        out,
+        "{} {}: {status}",
+        "Run".bold(),
+        short(run.entry.id).bold()
+    )?;
+    let options = lines::Options {
+        limit: args.string_limit,
+        numbers: true,
+        stderr: true,
+    };
+    lines::print(out, run, options)?;
+    for failure in &failures {
+        writeln!(out, "      {} {}", "failed:".red(), reason(failure))?;
+    }
+    writeln!(out)
+}
+
+/// A run in which an error is made good.
+fn succeed(store: &std::path::Path) -> io::Result<()> {
+    let mut client = Client::start(store)?;
+    client.call("add_note", &json!({"text": "Water the plants"}))?;
+    client.call("read_note", &json!({"number": 7}))?;
+    client.call("read_note", &json!({"number": 1}))?;
+    client.finish()
+}
+
+/// A run whose last call of a tool is an error, and which is told a secret.
+fn fail(store: &std::path::Path) -> io::Result<()> {
+    let mut client = Client::start(store)?;
+    // Put together here, so that nobody takes it for a real one.
+    let secret = ["ghp", "0123456789abcdefghijklmnopqrstuvwxyz"].join("_");
+    client.call(
+        "add_note",
+        &json!({"text": format!("The token is {secret}")}),
+    )?;
+    client.call("read_note", &json!({"number": 2}))?;
+    client.finish()
+}
+
+/// A new folder that only its owner can read.
+fn fresh_folder() -> io::Result<PathBuf> {
+    let base = std::env::temp_dir();
+    let id = std::process::id();
+    let folder = base.join(format!("agent-trace-demo-{id}"));
+    Store::at(&folder).make(&folder)?;
+    Ok(folder)
+}

@@ -1,0 +1,177 @@
+//! `doctor`: does recording work, and what went wrong when it did not?
+
+use crate::config::{Config, ENV_SWITCH};
+use crate::error::{CommandError, exit};
+use crate::render::time::bytes;
+use crate::render::{short, time};
+use agent_trace_store::trace::run::Standing;
+use agent_trace_store::trace::{Run, Runs};
+use agent_trace_store::{Store, key};
+use owo_colors::OwoColorize;
+use std::io::{self, Write};
+
+/// How many of the newest runs are looked at.
+const RUNS: usize = 50;
+/// Less free space than this is worth a word.
+const LITTLE_SPACE: u64 = 500_000_000;
+
+/// What a check found.
+enum Found {
+    Good(String),
+    /// Something to know; recording works.
+    Note(String),
+    /// Something that is wrong, and what to do about it.
+    Wrong(String, &'static str),
+}
+
+pub(crate) fn run(config: &Result<Config, CommandError>) -> Result<u8, CommandError> {
+    let mut found = Vec::new();
+    match config {
+        Ok(config) => {
+            found.push(("configuration", configuration(config)));
+            let store = config.store();
+            found.push(("store", space(&store)));
+            found.push(("store", writable(&store)));
+            found.push(("key", key_of(&store)));
+            found.push(("recording", switch()));
+            runs(&store, &mut found);
+        }
+        Err(error) => {
+            let cause = std::error::Error::source(error)
+                .map(|c| format!(": {c}"))
+                .unwrap_or_default();
+            let what = format!("{error}{cause}");
+            found.push((
+                "configuration",
+                Found::Wrong(what, "nothing is recorded until it is mended"),
+            ));
+        }
+    }
+    let mut out = anstream::stdout().lock();
+    let mut code = exit::SUCCESS;
+    for (about, what) in found {
+        match what {
+            Found::Good(what) => writeln!(out, "{}  {about}: {what}", "   ok".green())?,
+            Found::Note(what) => writeln!(out, "{}  {about}: {what}", " note".yellow())?,
+            Found::Wrong(what, remedy) => {
+                writeln!(out, "{}  {about}: {what}\n       {remedy}", "wrong".red())?;
+                code = exit::FOUND;
+            }
+        }
+    }
+    Ok(code)
+}
+
+fn configuration(config: &Config) -> Found {
+    match &config.path {
+        Some(path) if config.exists => Found::Good(path.display().to_string()),
+        _ => Found::Good("none; defaults are in use".into()),
+    }
+}
+
+fn switch() -> Found {
+    match std::env::var_os(ENV_SWITCH) {
+        Some(value) if value == "off" => {
+            Found::Note("AGENT_TRACE=off: what is started from here is relayed unrecorded".into())
+        }
+        _ => Found::Good("on".into()),
+    }
+}
+
+fn space(store: &Store) -> Found {
+    match store.free_space() {
+        Some(free) if free < LITTLE_SPACE => Found::Wrong(
+            format!("{} left on its disk", bytes(free)),
+            "recording stops when the disk is full: make room, or set [retention]",
+        ),
+        Some(free) => Found::Good(format!("{}, {} free", store.root().display(), bytes(free))),
+        None => Found::Good(store.root().display().to_string()),
+    }
+}
+
+fn writable(store: &Store) -> Found {
+    match store.try_writing() {
+        Ok(()) => Found::Good("can be written".into()),
+        Err(error) => Found::Wrong(
+            format!("cannot be written: {error}"),
+            "runs are relayed but not recorded; mend its permissions, or give another --store",
+        ),
+    }
+}
+
+fn key_of(store: &Store) -> Found {
+    match key::load(store) {
+        Ok(key) => Found::Good(format!("{} makes the fingerprints", key.id())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Found::Good("none yet; the first run makes it".into())
+        }
+        Err(error) => Found::Wrong(
+            error.to_string(),
+            "move the file away: a new key is made, and older fingerprints stay comparable among themselves",
+        ),
+    }
+}
+
+fn runs(store: &Store, found: &mut Vec<(&'static str, Found)>) {
+    let listing = match store.list() {
+        Ok(listing) => listing,
+        Err(error) => {
+            let what = format!("cannot be listed: {error}");
+            found.push((
+                "runs",
+                Found::Wrong(what, "mend the permissions of the store"),
+            ));
+            return;
+        }
+    };
+    for error in &listing.unreadable {
+        let cause = std::error::Error::source(error)
+            .map(|c| format!(": {c}"))
+            .unwrap_or_default();
+        found.push(("runs", Found::Note(format!("{error}{cause}"))));
+    }
+    let total = listing.runs.len();
+    let unsealed = listing
+        .runs
+        .iter()
+        .filter(|run| !run.live && run.segments.iter().any(|s| !s.sealed))
+        .count();
+    let looked: Vec<Run> = listing
+        .runs
+        .iter()
+        .take(RUNS)
+        .filter_map(|run| store.open(run).ok())
+        .collect();
+    let newest = looked
+        .first()
+        .map(|run| format!(", newest {}", time::date(run.entry.header.started)));
+    found.push((
+        "runs",
+        Found::Good(format!("{total}{}", newest.unwrap_or_default())),
+    ));
+    if unsealed > 1000 {
+        let what =
+            format!("{unsealed} finished journals are not sealed; `agent-trace retention` does it");
+        found.push(("runs", Found::Note(what)));
+    }
+    for run in &looked {
+        found.extend(trouble(run).map(|what| ("run", Found::Note(what))));
+    }
+}
+
+/// What the recording of a run went through.
+fn trouble(run: &Run) -> Option<String> {
+    let mut what = Vec::new();
+    for (_, gap) in &run.gaps {
+        let reason = crate::render::escape::text(gap.reason.as_bytes(), 80);
+        what.push(format!("{} not recorded ({reason})", bytes(gap.bytes)));
+    }
+    if !run.damage.is_empty() {
+        let lost: u64 = run.damage.iter().map(|damage| damage.bytes).sum();
+        what.push(format!("{} of its journal cannot be read", bytes(lost)));
+    }
+    if run.standing() == Standing::CutOff {
+        what.push("its end was not recorded: the relay was killed, or the disk was full".into());
+    }
+    (!what.is_empty()).then(|| format!("{}: {}", short(run.entry.id), what.join("; ")))
+}

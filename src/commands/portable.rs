@@ -1,0 +1,64 @@
+//! `export` and `import`: a run as one file.
+
+use crate::cli::{Export, Import};
+use crate::config::Config;
+use crate::error::{CommandError, exit};
+use crate::render::short;
+use agent_trace_store::portable;
+use agent_trace_store::trace::Runs;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+pub(crate) fn export(args: &Export, config: &Config) -> Result<u8, CommandError> {
+    let store = config.store();
+    let run = store.find(&args.run)?;
+    let bytes = portable::export(&store, &run)?;
+    if args.output.as_deref() == Some(Path::new("-")) {
+        let mut out = io::stdout().lock();
+        out.write_all(&bytes)?;
+        out.flush()?;
+        return Ok(exit::SUCCESS);
+    }
+    let path = args
+        .output
+        .clone()
+        .unwrap_or_else(|| format!("{}.atrace", short(run.id)).into());
+    fs::write(&path, &bytes).map_err(CommandError::path(&path))?;
+    writeln!(
+        anstream::stdout(),
+        "wrote run {} to {}",
+        short(run.id),
+        path.display()
+    )?;
+    Ok(exit::SUCCESS)
+}
+
+pub(crate) fn import(args: &Import, config: &Config) -> Result<u8, CommandError> {
+    let store = config.store();
+    for path in &args.files {
+        let bytes = if path == Path::new("-") {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        } else {
+            fs::read(path)
+        };
+        let bytes = bytes.map_err(CommandError::path(path))?;
+        let imported = portable::import(&store, bytes).map_err(|source| CommandError::Config {
+            path: path.clone(),
+            source: Box::new(source),
+        })?;
+        let what = if imported.known {
+            "has run"
+        } else {
+            "imported run"
+        };
+        writeln!(
+            anstream::stdout(),
+            "{what} {} from {}",
+            short(imported.run),
+            path.display()
+        )?;
+    }
+    Ok(exit::SUCCESS)
+}

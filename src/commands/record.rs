@@ -1,0 +1,142 @@
+//! `record`: relay a stdio server and record both directions.
+
+use crate::cli::Record;
+use crate::config::{Config, ENV_SWITCH, Flags};
+use agent_trace_model::{End, NoTap, Tap};
+use agent_trace_proxy::stdio::{self, Server};
+use agent_trace_store::recorder::{Acknowledge, Options, Recorder, Report, Setup, StdioSession};
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The one session of a stdio relay.
+const SESSION: u32 = 1;
+/// How long a session's end waits for its last records. A disk that is slower than that
+/// loses them; the client does not wait.
+const FLUSH: Duration = Duration::from_millis(500);
+
+/// Exits with the server's own status.
+pub(crate) fn run(args: Record, flags: Flags) -> ExitCode {
+    if let Some(relay) = stdio::already_relayed_by() {
+        tracing::info!("process {relay} already relays this server; stepping aside");
+        return fail(&stdio::become_server(&args.command));
+    }
+    let off = std::env::var_os(ENV_SWITCH).is_some_and(|value| value == "off");
+    // First of all, while there is one thread: the server's guardian is a fork of us.
+    let started = Server::start(&args.command);
+    let pid = started.as_ref().ok().map(Server::pid);
+    let recorder = if off {
+        None
+    } else {
+        start_recorder(args, flags, pid)
+    };
+    let tap: Arc<dyn Tap> = recorder
+        .as_ref()
+        .map_or_else(|| Arc::new(NoTap) as _, Recorder::tap);
+    let server = match started {
+        Ok(server) => server,
+        Err(error) => {
+            let code = fail(&error);
+            finish(recorder, error.end());
+            return code;
+        }
+    };
+    tracing::info!(pid, "session started");
+    match stdio::relay(server, SESSION, &tap) {
+        Ok(end) => {
+            let status = stdio::exit_status(&end);
+            tracing::info!(status, "session ended");
+            finish(recorder, end);
+            // An exit status is a byte; that is all the system passes on.
+            ExitCode::from(u8::try_from(status & 0xff).unwrap_or(u8::MAX))
+        }
+        Err(error) => fail(&error),
+    }
+}
+
+fn start_recorder(args: Record, flags: Flags, pid: Option<u32>) -> Option<Recorder> {
+    let setup = move || setup(args, &flags, pid).map_err(|error| one_line(&error));
+    let report: Report = Box::new(say);
+    Recorder::start(setup, report, acknowledge())
+        .map_err(|error| say(&format!("not recording: {error}")))
+        .ok()
+}
+
+/// Runs on the recorder's thread.
+fn setup(
+    args: Record,
+    flags: &Flags,
+    pid: Option<u32>,
+) -> Result<Setup, crate::error::CommandError> {
+    // A configuration that cannot be read may hold rules for secrets: better no record than
+    // one that was made without them.
+    let config = Config::load(flags)?;
+    Ok(Setup {
+        store: config.store(),
+        options: Options {
+            redact: config.redact().0 && !args.no_redact,
+            bodies: args.bodies.map_or(config.bodies().0, Into::into),
+            durability: config.durability().0,
+            user_rules: config.file.redact.rule,
+            workspace: "default".into(),
+        },
+        session: StdioSession {
+            client: args.client,
+            server: args.server,
+            command: args.command,
+            environment: std::env::vars_os().collect(),
+            folder: std::env::current_dir().unwrap_or_default(),
+            pid,
+        },
+    })
+}
+
+fn finish(recorder: Option<Recorder>, end: End) {
+    if let Some(recorder) = recorder
+        && !recorder.finish(SESSION, end, FLUSH)
+    {
+        tracing::warn!("the disk was too slow for the last records");
+    }
+}
+
+fn fail(error: &impl std::fmt::Display) -> ExitCode {
+    say(&error.to_string());
+    ExitCode::from(u8::try_from(stdio::EXIT_NOT_STARTED).unwrap_or(u8::MAX))
+}
+
+/// One line on standard error. If nobody reads it, so be it.
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "agent-trace: {text}");
+}
+
+fn one_line(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(error.to_string().trim());
+        cause = error.source();
+    }
+    text.replace('\n', " ")
+}
+
+/// Test builds can be told to write each acknowledged sequence number to a descriptor, so
+/// that a test which kills us knows what must have survived.
+#[cfg(all(debug_assertions, unix))]
+fn acknowledge() -> Option<Acknowledge> {
+    let path = std::env::var_os("AGENT_TRACE_TEST_ACKS")?;
+    let mut file = std::fs::File::options().append(true).open(path).ok()?;
+    let mut last = 0;
+    Some(Box::new(move |sequence| {
+        if sequence > last {
+            last = sequence;
+            let _ = file.write_all(format!("{sequence}\n").as_bytes());
+        }
+    }))
+}
+
+#[cfg(not(all(debug_assertions, unix)))]
+fn acknowledge() -> Option<Acknowledge> {
+    None
+}

@@ -1,0 +1,169 @@
+//! Runs and steps as JSON. Times are RFC 3339 in UTC, durations nanoseconds.
+//!
+//! Recorded messages stand in it as they were, digit by digit. One that is not valid UTF-8
+//! or not JSON stands as a string in which invalid bytes became U+FFFD.
+
+use super::reason;
+use super::time::rfc3339;
+use agent_trace_store::trace::run::{Run, Standing};
+use agent_trace_store::trace::step::Step;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// A run in a listing.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunLine {
+    pub(crate) run: String,
+    session: String,
+    started: String,
+    duration: u64,
+    client: String,
+    server: String,
+    standing: &'static str,
+    calls: usize,
+    failed_calls: usize,
+    /// Why the run counts as failed; empty where it does not.
+    failures: Vec<String>,
+    gaps: usize,
+    damaged: usize,
+    redacted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<i32>,
+    command: Vec<String>,
+}
+
+impl RunLine {
+    pub(crate) fn of(run: &Run) -> Self {
+        let header = &run.entry.header;
+        let calls = || run.steps.iter().filter(|step| step.tool().is_some());
+        let end = run.end.as_ref().map(|end| &end.end);
+        Self {
+            run: run.entry.id.to_string(),
+            session: run.entry.session.to_string(),
+            started: rfc3339(header.started),
+            duration: run.last_seen().saturating_sub(header.started),
+            client: run.client(),
+            server: run.server().to_owned(),
+            standing: match run.standing() {
+                Standing::Live => "live",
+                Standing::Ended => "ended",
+                Standing::Crashed => "crashed",
+                Standing::CutOff => "cut_off",
+            },
+            calls: calls().count(),
+            failed_calls: calls().filter(|step| step.outcome.is_failure()).count(),
+            failures: run.failures().iter().map(reason).collect(),
+            gaps: run.gaps.len(),
+            damaged: run.damage.len() + run.unreadable.len(),
+            redacted: header.redaction.on,
+            exit_code: end.and_then(|end| end.exit_code),
+            signal: end.and_then(|end| end.signal),
+            command: run.opening.command.clone(),
+        }
+    }
+}
+
+/// A step of a run.
+#[derive(Debug, Serialize)]
+pub(crate) struct StepLine<'a> {
+    step: usize,
+    time: String,
+    from: agent_trace_model::Stream,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<&'a str>,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration: Option<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    progress: u32,
+    request: Recorded<'a>,
+    /// Number of the frame that it was in, for `show --frame`.
+    request_frame: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<Recorded<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_frame: Option<u64>,
+}
+
+/// A message as it was recorded.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Recorded<'a> {
+    Json(&'a RawValue),
+    Text(std::borrow::Cow<'a, str>),
+}
+
+impl<'a> Recorded<'a> {
+    fn of(text: &'a [u8]) -> Self {
+        let json = std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| serde_json::from_str(text).ok());
+        json.map_or_else(|| Self::Text(String::from_utf8_lossy(text)), Self::Json)
+    }
+}
+
+impl<'a> StepLine<'a> {
+    pub(crate) fn of(run: &'a Run, step: &'a Step) -> Self {
+        use agent_trace_store::trace::step::StepKind;
+        let number = |frame: usize| run.frames[frame].record.envelope.sequence;
+        Self {
+            step: step.number,
+            time: rfc3339(step.wall),
+            from: step.from,
+            kind: match step.kind {
+                StepKind::Request => "request",
+                StepKind::Notification => "notification",
+                StepKind::Answer => "answer",
+                StepKind::Other => "other",
+                StepKind::Stray => "stray",
+            },
+            method: step.method.as_deref(),
+            target: step.target.as_deref(),
+            outcome: step.outcome.as_str(),
+            duration: step.duration,
+            progress: step.progress,
+            request: Recorded::of(step.opened.text(&run.frames)),
+            request_frame: number(step.opened.frame),
+            response: step
+                .closed
+                .as_ref()
+                .map(|place| Recorded::of(place.text(&run.frames))),
+            response_frame: step.closed.as_ref().map(|place| number(place.frame)),
+        }
+    }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn w22_recorded_numbers_keep_every_digit() {
+        let text =
+            br#"{"n":9007199254740993,"m":18446744073709551615,"f":1.0,"e":1e400,"k":1,"k":2}"#;
+        let json = serde_json::to_string(&Recorded::of(text)).unwrap();
+        assert_eq!(json.as_bytes(), text);
+    }
+
+    #[test]
+    fn w21_what_is_no_utf8_is_a_string() {
+        let json = serde_json::to_string(&Recorded::of(b"{\"a\":\"\xff\"}")).unwrap();
+        assert_eq!(json, "\"{\\\"a\\\":\\\"\u{fffd}\\\"}\"");
+        let lone = br#"{"a":"\ud800"}"#;
+        assert_eq!(
+            serde_json::to_string(&Recorded::of(lone))
+                .unwrap()
+                .as_bytes(),
+            lone
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! The journal: append-only files, one series for each process that records.
+//!
+//! - [`format`]: the bytes of a header and of a record
+//! - [`header`]: what a file says of itself
+//! - [`writer`]: appending, rolling over, going on after a full disk
+//! - [`reader`]: reading what is there, whatever state it is in
+//! - [`sealed`]: the compressed form of a finished file
+//! - [`bloom`]: which words a sealed file may hold
+
+pub mod bloom;
+pub mod format;
+pub mod header;
+pub mod reader;
+pub mod sealed;
+pub mod writer;
+
+pub use format::{Envelope, Flags, Kind, Record};
+pub use header::{Bodies, Header};
+pub use reader::{Damage, Segment};

@@ -1,0 +1,285 @@
+//! What a journal file says of itself, and the payloads that are JSON.
+//!
+//! Members that a reader does not know are ignored, members that are missing get defaults,
+//! so that older and newer versions read each other.
+
+use super::format::{FILE_MAGIC, FILE_PREFIX, MAJOR, MINOR, narrow, u16_at, u32_at};
+use crate::process::Process;
+use agent_trace_model::{End, ProcessId, Stream};
+use serde::{Deserialize, Serialize};
+
+/// The most bytes of a header that a reader takes for possible.
+const MOST_HEADER: usize = 1 << 20;
+
+/// The first thing in a file: who wrote it, where, and under which rules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// The process that wrote it.
+    pub process: ProcessId,
+    /// Which part of that process's journal this is, from 1.
+    pub segment: u32,
+    /// Version of agent-trace that wrote it.
+    #[serde(default)]
+    pub version: String,
+    /// When the process began to record, in nanoseconds since 1970.
+    #[serde(default)]
+    pub started: u64,
+    /// The machine's name.
+    #[serde(default)]
+    pub host: String,
+    /// What tells this start of the machine from another.
+    #[serde(default)]
+    pub boot: String,
+    /// The recording process.
+    #[serde(default)]
+    pub relay: Process,
+    /// The process that started it: the client, or a launcher of the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Process>,
+    /// Under which rules secrets were hidden.
+    pub redaction: Redaction,
+    /// What of arguments and results was kept.
+    #[serde(default)]
+    pub bodies: Bodies,
+    /// The workspace it belongs to.
+    #[serde(default)]
+    pub workspace: String,
+    /// The project directory, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+}
+
+/// Under which rules secrets were hidden.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redaction {
+    /// Whether they were hidden at all.
+    pub on: bool,
+    /// Which key made the fingerprints.
+    #[serde(default)]
+    pub key: String,
+    /// How many rules the user added.
+    #[serde(default)]
+    pub user_rules: usize,
+}
+
+/// What of arguments and results is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bodies {
+    /// All of it.
+    #[default]
+    Full,
+    /// Keyed digests only.
+    Digest,
+}
+
+/// Facts about a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Meta {
+    /// A session began. Repeated at the start of each further file of the process.
+    SessionOpen(SessionOpen),
+    /// Something that this version does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+/// The beginning of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionOpen {
+    /// How the client reaches the server: `stdio`.
+    pub transport: String,
+    /// When it began, in nanoseconds since 1970.
+    #[serde(default)]
+    pub started: u64,
+    /// The name that the user or a wrapper gave the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// The name that the user or a wrapper gave the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The server's command and arguments, redacted.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// The folder it runs in, redacted.
+    #[serde(default)]
+    pub cwd: String,
+    /// The names of its environment variables; values are not recorded.
+    #[serde(default)]
+    pub env: Vec<String>,
+    /// Its process id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+/// Something was not recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Why: `queue_full`, or what the disk said.
+    pub reason: String,
+    /// When the loss began, in nanoseconds since 1970.
+    #[serde(default)]
+    pub since: u64,
+    /// Frames that were decoded but not written.
+    #[serde(default)]
+    pub frames: u64,
+    /// Bytes that were relayed and are in no record.
+    #[serde(default)]
+    pub bytes: u64,
+    /// The stream, where the loss was on one alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Stream>,
+}
+
+/// The end of a session, with totals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionEnd {
+    /// How it ended.
+    #[serde(flatten)]
+    pub end: End,
+    /// Frames that were seen, in the order of [`Stream::ALL`] (lines, for standard error).
+    #[serde(default)]
+    pub frames: [u64; 3],
+    /// Bytes that were relayed, likewise.
+    #[serde(default)]
+    pub bytes: [u64; 3],
+    /// Bytes of them that are in no record.
+    #[serde(default)]
+    pub lost: u64,
+}
+
+/// Why a file is no journal of ours.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeaderError {
+    /// It begins with other bytes.
+    #[error("not a journal of agent-trace")]
+    Foreign,
+    /// It is of a later major version.
+    #[error("written in format {major}, and this version reads format {MAJOR}")]
+    Newer {
+        /// The version it is of.
+        major: u16,
+    },
+    /// It ends inside its header: its process was killed, or the disk was full.
+    #[error("ends inside its header")]
+    Torn,
+    /// Its checksum is wrong.
+    #[error("header is damaged")]
+    Damaged,
+    /// It cannot be understood.
+    #[error("header cannot be understood")]
+    Json(#[source] serde_json::Error),
+}
+
+impl Header {
+    /// The header's bytes under this magic.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON, which does not happen.
+    pub fn encode(&self, magic: &[u8; 8]) -> Result<Vec<u8>, serde_json::Error> {
+        let json = serde_json::to_vec(self)?;
+        let mut out = Vec::with_capacity(FILE_PREFIX + json.len());
+        out.extend_from_slice(magic);
+        out.extend_from_slice(&MAJOR.to_le_bytes());
+        out.extend_from_slice(&MINOR.to_le_bytes());
+        out.extend_from_slice(&narrow::<u32>(json.len()).to_le_bytes());
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&out), &json);
+        out.extend_from_slice(&crc.to_le_bytes());
+        out.extend_from_slice(&json);
+        Ok(out)
+    }
+
+    /// The header at the beginning of a journal file, and how many bytes it takes.
+    ///
+    /// # Errors
+    /// Says why there is none.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), HeaderError> {
+        Self::decode_as(&FILE_MAGIC, bytes)
+    }
+
+    pub(super) fn decode_as(magic: &[u8; 8], bytes: &[u8]) -> Result<(Self, usize), HeaderError> {
+        let known = bytes.len().min(magic.len());
+        if bytes[..known] != magic[..known] {
+            return Err(HeaderError::Foreign);
+        }
+        let Some(prefix) = bytes.first_chunk::<FILE_PREFIX>() else {
+            return Err(HeaderError::Torn);
+        };
+        let major = u16_at(prefix, 8);
+        if major != MAJOR {
+            return Err(HeaderError::Newer { major });
+        }
+        let end = FILE_PREFIX + u32_at(prefix, 12) as usize;
+        if end > MOST_HEADER {
+            return Err(HeaderError::Damaged);
+        }
+        let Some(json) = bytes.get(FILE_PREFIX..end) else {
+            return Err(HeaderError::Torn);
+        };
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&prefix[..16]), json);
+        if crc != u32_at(prefix, 16) {
+            return Err(HeaderError::Damaged);
+        }
+        let header = serde_json::from_slice(json).map_err(HeaderError::Json)?;
+        Ok((header, end))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn header() -> Header {
+        Header {
+            process: ProcessId::new(1_764_000_000_000, [5; 10]),
+            segment: 1,
+            version: "0.1.0".into(),
+            started: 1_764_000_000_000_000_000,
+            host: "host".into(),
+            boot: String::new(),
+            relay: Process::default(),
+            client: None,
+            redaction: Redaction {
+                on: true,
+                key: "0a0b0c0d".into(),
+                user_rules: 0,
+            },
+            bodies: Bodies::Full,
+            workspace: "default".into(),
+            project: None,
+        }
+    }
+
+    #[test]
+    fn a_header_survives_its_bytes() {
+        let bytes = header().encode(&FILE_MAGIC).unwrap();
+        assert_eq!(Header::decode(&bytes).unwrap(), (header(), bytes.len()));
+        for cut in 0..bytes.len() {
+            let torn = Header::decode(&bytes[..cut]);
+            assert!(matches!(torn, Err(HeaderError::Torn)), "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_later_format_is_refused_by_name() {
+        let mut bytes = header().encode(&FILE_MAGIC).unwrap();
+        bytes[8] = 9;
+        let error = Header::decode(&bytes).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "written in format 9, and this version reads format 1"
+        );
+    }
+
+    #[test]
+    fn members_of_another_version_do_not_matter() {
+        let meta = r#"{"type":"session_open","transport":"stdio","later":1}"#;
+        let Meta::SessionOpen(open) = serde_json::from_str(meta).unwrap() else {
+            panic!("not a session");
+        };
+        assert_eq!(open.transport, "stdio");
+        let meta: Meta = serde_json::from_str(r#"{"type":"later","x":1}"#).unwrap();
+        assert_eq!(meta, Meta::Unknown);
+    }
+}

@@ -1,0 +1,322 @@
+//! Reading a segment, whatever state it is in.
+//!
+//! Damage costs the record that it hit: the reader reports it and goes on at the next
+//! record. A torn end is the end, and says nothing about the records before it.
+
+use super::format::{RECORD_MAGIC, Record, Unreadable, decode};
+use super::header::{Header, HeaderError};
+use super::sealed;
+use crate::layout::SegmentPath;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::PathBuf;
+
+/// Why a segment cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is none of ours, or its header is lost.
+    #[error("cannot read {}", path.display())]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: HeaderError,
+    },
+}
+
+/// A part of a segment that could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where it begins in the file (of a sealed file: in its uncompressed form).
+    pub at: u64,
+    /// How many bytes were passed over.
+    pub bytes: u64,
+    /// It is at the end of the file and looks like a record that was not written to its end,
+    /// which is what a killed process leaves.
+    pub torn_end: bool,
+}
+
+/// A segment in memory, open for reading.
+#[derive(Debug)]
+pub struct Segment {
+    header: Header,
+    live: bool,
+    bytes: Vec<u8>,
+    start: usize,
+    damage: Vec<Damage>,
+}
+
+impl Segment {
+    /// Reads a journal or a sealed file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or its header is not one of ours.
+    pub fn open(path: &SegmentPath) -> Result<Self, OpenError> {
+        let io = |source| OpenError::Io {
+            path: path.path.clone(),
+            source,
+        };
+        let file = fs::read(&path.path).map_err(io)?;
+        let live = !path.sealed && is_locked(&path.path).map_err(io)?;
+        Self::from_bytes(file, path.sealed, live).map_err(|source| OpenError::Header {
+            path: path.path.clone(),
+            source,
+        })
+    }
+
+    /// The segment that these bytes are.
+    ///
+    /// # Errors
+    /// When they do not begin with a header.
+    pub fn from_bytes(file: Vec<u8>, sealed: bool, live: bool) -> Result<Self, HeaderError> {
+        if sealed {
+            let (header, bytes, damage) = sealed::unseal(&file)?;
+            return Ok(Self {
+                header,
+                live: false,
+                bytes,
+                start: 0,
+                damage,
+            });
+        }
+        let (header, start) = Header::decode(&file)?;
+        Ok(Self {
+            header,
+            live,
+            bytes: file,
+            start,
+            damage: Vec::new(),
+        })
+    }
+
+    /// What the file says of itself.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Whether its process is still writing it.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// The records in their order, with what could not be read between them.
+    pub fn records(&self) -> impl Iterator<Item = Result<Record, Damage>> {
+        self.raw_records()
+            .map(|item| item.map(|(record, _)| record))
+    }
+
+    /// The same, each with its bytes as they are in the file.
+    pub fn raw_records(&self) -> impl Iterator<Item = Result<(Record, &[u8]), Damage>> {
+        let records = Records {
+            bytes: &self.bytes,
+            at: self.start,
+            live: self.live,
+        };
+        self.damage.iter().copied().map(Err).chain(records)
+    }
+}
+
+/// Reads only a journal's header: enough to list it.
+///
+/// # Errors
+/// As [`Segment::open`].
+pub fn peek(path: &SegmentPath) -> Result<Header, OpenError> {
+    use std::io::Read;
+    let io = |source| OpenError::Io {
+        path: path.path.clone(),
+        source,
+    };
+    // Longer headers are rare; then all is read.
+    let mut start = Vec::with_capacity(4096);
+    let mut file = File::open(&path.path).map_err(io)?;
+    file.by_ref()
+        .take(4096)
+        .read_to_end(&mut start)
+        .map_err(io)?;
+    let magic = sealed::magic(path.sealed);
+    let mut decoded = Header::decode_as(magic, &start);
+    if matches!(decoded, Err(HeaderError::Torn)) && start.len() == 4096 {
+        file.read_to_end(&mut start).map_err(io)?;
+        decoded = Header::decode_as(magic, &start);
+    }
+    decoded
+        .map(|(header, _)| header)
+        .map_err(|source| OpenError::Header {
+            path: path.path.clone(),
+            source,
+        })
+}
+
+/// Whether someone holds the lock that a writer holds.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub fn is_locked(path: &std::path::Path) -> io::Result<bool> {
+    match File::open(path)?.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        // A file system without locks: the writer has none either.
+        Err(TryLockError::Error(_)) => Ok(false),
+    }
+}
+
+struct Records<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    live: bool,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<(Record, &'a [u8]), Damage>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = &self.bytes[self.at..];
+        if rest.is_empty() {
+            return None;
+        }
+        let error = match decode(rest) {
+            Ok((record, length)) => {
+                self.at += length;
+                return Some(Ok((record, &rest[..length])));
+            }
+            Err(error) => error,
+        };
+        let next = next_record(rest);
+        let start = self.at;
+        self.at = next.map_or(self.bytes.len(), |offset| start + offset);
+        // The end of a file that is being written is not damaged, just not there yet.
+        if next.is_none() && self.live {
+            return None;
+        }
+        Some(Err(Damage {
+            at: start as u64,
+            bytes: (self.at - start) as u64,
+            torn_end: next.is_none() && error == Unreadable::Torn,
+        }))
+    }
+}
+
+/// Offset of the next whole record after a place where there is none.
+fn next_record(bytes: &[u8]) -> Option<usize> {
+    // Candidates are found by their magic and judged by their checksum. A length that lies
+    // cannot make this slow: what is checked at one place is bounded by the limit on
+    // candidates that claim to be long.
+    let mut checked = 0;
+    for offset in memchr::memmem::find_iter(&bytes[1..], &RECORD_MAGIC) {
+        let candidate = &bytes[offset + 1..];
+        match decode(candidate) {
+            Ok(_) => return Some(offset + 1),
+            Err(Unreadable::Torn) => {}
+            Err(Unreadable::Damaged) => {
+                // A claim beyond the end was refused without summing anything up.
+                let claimed = super::format::claimed(candidate);
+                checked += if claimed <= candidate.len() {
+                    claimed
+                } else {
+                    0
+                };
+                if checked > MOST_CHECKED {
+                    return None;
+                }
+            }
+        }
+    }
+    None
+}
+
+/// How many bytes may be summed up in the search for the next record.
+const MOST_CHECKED: usize = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use super::super::format::FILE_MAGIC;
+    use super::super::format::tests::{encoded, envelope};
+    use super::super::header::tests::header;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn file(records: u64) -> (Vec<u8>, Vec<usize>) {
+        let mut bytes = header().encode(&FILE_MAGIC).unwrap();
+        let mut ends = vec![bytes.len()];
+        for sequence in 1..=records {
+            bytes.extend(encoded(
+                &envelope(sequence),
+                format!("payload {sequence}").as_bytes(),
+            ));
+            ends.push(bytes.len());
+        }
+        (bytes, ends)
+    }
+
+    fn read(bytes: Vec<u8>) -> (Vec<u64>, Vec<Damage>) {
+        let segment = Segment::from_bytes(bytes, false, false).unwrap();
+        let (mut good, mut bad) = (vec![], vec![]);
+        for record in segment.records() {
+            match record {
+                Ok(record) => good.push(record.envelope.sequence),
+                Err(damage) => bad.push(damage),
+            }
+        }
+        (good, bad)
+    }
+
+    #[test]
+    fn a_damaged_record_costs_itself_only() {
+        for field in [0, 5, 9, 13, 40, 66] {
+            let (mut bytes, ends) = file(3);
+            bytes[ends[1] + field] ^= 0xff;
+            let (good, bad) = read(bytes);
+            assert_eq!(good, [1, 3], "byte {field}");
+            assert_eq!(bad.len(), 1);
+            assert_eq!(bad[0].bytes as usize, ends[2] - ends[1]);
+            assert!(!bad[0].torn_end);
+        }
+    }
+
+    #[test]
+    fn a_torn_end_is_told_from_damage() {
+        let (bytes, ends) = file(3);
+        let (good, bad) = read(bytes[..ends[3] - 2].to_vec());
+        assert_eq!(good, [1, 2]);
+        assert!(bad[0].torn_end);
+    }
+
+    #[test]
+    fn the_unwritten_end_of_a_live_file_is_no_damage() {
+        let (bytes, ends) = file(2);
+        let segment = Segment::from_bytes(bytes[..ends[2] - 2].to_vec(), false, true).unwrap();
+        let read: Vec<_> = segment
+            .records()
+            .map(|r| r.unwrap().envelope.sequence)
+            .collect();
+        assert_eq!(read, [1]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_after_a_header_are_survived(
+            junk in proptest::collection::vec(any::<u8>(), 0..300),
+            magics in 0_usize..4,
+        ) {
+            let (mut bytes, _) = file(1);
+            for _ in 0..magics {
+                bytes.extend(RECORD_MAGIC);
+                bytes.extend(&junk);
+            }
+            bytes.extend(encoded(&envelope(9), b"last"));
+            let (good, _) = read(bytes);
+            prop_assert_eq!(good.last(), Some(&9));
+        }
+    }
+}

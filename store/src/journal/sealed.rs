@@ -1,0 +1,299 @@
+//! The compressed form of a finished journal file.
+//!
+//! ```text
+//! file     SEALED_MAGIC(8) and header as in a journal
+//! block    BLOCK_MAGIC(4)  u32 compressed length  u32 true length  u32 records
+//!          u64 first sequence number  u32 crc32c of all before and of the data  zstd data
+//! footer   JSON: offsets of the blocks, time range, chain head; then the word filter
+//! trailer  u64 offset of the footer  u32 JSON length  u32 filter length
+//!          u32 crc32c of footer and trailer  TRAILER_MAGIC(4)
+//! ```
+//! A block holds about 64 whole records, byte for byte as they were in the journal. A damaged
+//! block costs its records; a damaged footer costs nothing but speed.
+//!
+//! The chain head is a keyed BLAKE3 hash over all records in their order: whoever changes the
+//! file without the store's key cannot make a new one.
+
+use super::bloom;
+use super::format::{Kind, narrow, u32_at, u64_at};
+use super::header::{Header, HeaderError};
+use super::reader::{Damage, Segment};
+use serde::{Deserialize, Serialize};
+use std::io;
+
+/// The first bytes of a sealed file.
+pub const SEALED_MAGIC: [u8; 8] = *b"\x89ATS\r\n\x1a\n";
+const BLOCK_MAGIC: [u8; 4] = [0xf5, 0xa8, 0xff, 0xc1];
+const TRAILER_MAGIC: [u8; 4] = [0xf5, 0xa9, 0xff, 0xc1];
+const BLOCK_HEADER: usize = 28;
+const TRAILER: usize = 24;
+const BLOCK_RECORDS: u32 = 64;
+const BLOCK_BYTES: usize = 1 << 20;
+/// The largest block that a reader unpacks: one record of the largest size and some.
+const MOST_BLOCK: usize = super::format::MOST_PAYLOAD + (2 << 20);
+/// The most that a reader unpacks of one file, whatever its blocks claim.
+const MOST_FILE: usize = 1 << 30;
+const LEVEL: i32 = 3;
+
+/// The end of a sealed file: how to find things in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Footer {
+    /// Each block's offset in the file and its first sequence number.
+    pub blocks: Vec<(u64, u64)>,
+    /// Wall clock of the first and the last record, in nanoseconds since 1970.
+    pub time: (u64, u64),
+    /// How many records there are.
+    pub records: u64,
+    /// Keyed hash over all records, in hexadecimal digits.
+    pub chain: String,
+    /// Which words the text may hold ([`bloom`]).
+    #[serde(skip)]
+    pub words: Vec<u8>,
+}
+
+pub(super) fn magic(sealed: bool) -> &'static [u8; 8] {
+    if sealed {
+        &SEALED_MAGIC
+    } else {
+        &super::format::FILE_MAGIC
+    }
+}
+
+/// Builds a sealed file record by record.
+pub struct Sealer {
+    out: Vec<u8>,
+    block: Vec<u8>,
+    records: u32,
+    first: u64,
+    footer: Footer,
+    words: bloom::Builder,
+    chain: blake3::Hasher,
+}
+
+impl Sealer {
+    /// A sealed file with this header; `chain` is a hasher keyed with the store's key.
+    ///
+    /// # Errors
+    /// When the header cannot be written as JSON, which does not happen.
+    pub fn new(header: &Header, chain: blake3::Hasher) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            out: header.encode(&SEALED_MAGIC)?,
+            block: Vec::new(),
+            records: 0,
+            first: 0,
+            footer: Footer::default(),
+            words: bloom::Builder::default(),
+            chain,
+        })
+    }
+
+    /// Adds a record, given with its bytes as they are in a journal.
+    ///
+    /// # Errors
+    /// When compression fails.
+    pub fn add(&mut self, record: &super::Record, raw: &[u8]) -> io::Result<()> {
+        let envelope = &record.envelope;
+        if self.records == 0 {
+            self.first = envelope.sequence;
+        }
+        if self.footer.records == 0 {
+            self.footer.time.0 = envelope.wall;
+        }
+        self.footer.time.1 = self.footer.time.1.max(envelope.wall);
+        self.footer.records += 1;
+        if matches!(envelope.kind, Kind::Frame | Kind::Stderr) {
+            self.words.add(&record.payload);
+        }
+        self.chain.update(raw);
+        self.block.extend_from_slice(raw);
+        self.records += 1;
+        if self.records >= BLOCK_RECORDS || self.block.len() >= BLOCK_BYTES {
+            self.close_block()?;
+        }
+        Ok(())
+    }
+
+    /// The whole file.
+    ///
+    /// # Errors
+    /// When compression fails.
+    pub fn finish(mut self) -> io::Result<Vec<u8>> {
+        self.close_block()?;
+        self.footer.chain = self.chain.finalize().to_hex().to_string();
+        let json = serde_json::to_vec(&self.footer)?;
+        let words = self.words.build();
+        let offset = self.out.len();
+        self.out.extend_from_slice(&json);
+        self.out.extend_from_slice(&words);
+        self.out.extend_from_slice(&(offset as u64).to_le_bytes());
+        self.out
+            .extend_from_slice(&narrow::<u32>(json.len()).to_le_bytes());
+        self.out
+            .extend_from_slice(&narrow::<u32>(words.len()).to_le_bytes());
+        let crc = crc32c::crc32c(&self.out[offset..]);
+        self.out.extend_from_slice(&crc.to_le_bytes());
+        self.out.extend_from_slice(&TRAILER_MAGIC);
+        Ok(self.out)
+    }
+
+    fn close_block(&mut self) -> io::Result<()> {
+        if self.records == 0 {
+            return Ok(());
+        }
+        let data = zstd::bulk::compress(&self.block, LEVEL)?;
+        let start = self.out.len();
+        self.footer.blocks.push((start as u64, self.first));
+        self.out.extend_from_slice(&BLOCK_MAGIC);
+        for number in [narrow(data.len()), narrow(self.block.len()), self.records] {
+            self.out.extend_from_slice(&number.to_le_bytes());
+        }
+        self.out.extend_from_slice(&self.first.to_le_bytes());
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&self.out[start..]), &data);
+        self.out.extend_from_slice(&crc.to_le_bytes());
+        self.out.extend_from_slice(&data);
+        self.block.clear();
+        self.records = 0;
+        Ok(())
+    }
+}
+
+/// Seals a journal's bytes. What is damaged in it stays behind.
+///
+/// # Errors
+/// When compression fails.
+pub fn seal(segment: &Segment, chain: blake3::Hasher) -> io::Result<Vec<u8>> {
+    let mut sealer = Sealer::new(segment.header(), chain)?;
+    for (record, raw) in segment.raw_records().flatten() {
+        sealer.add(&record, raw)?;
+    }
+    sealer.finish()
+}
+
+/// The footer of a sealed file, if it is whole.
+#[must_use]
+pub fn footer(file: &[u8]) -> Option<Footer> {
+    let trailer = file.get(file.len().checked_sub(TRAILER)?..)?;
+    let offset = usize::try_from(u64_at(trailer, 0)).ok()?;
+    let (json, words) = (u32_at(trailer, 8) as usize, u32_at(trailer, 12) as usize);
+    let body = file.get(offset..file.len() - TRAILER)?;
+    let checked = file.get(offset..file.len() - 8)?;
+    let whole = trailer[20..] == TRAILER_MAGIC
+        && body.len() == json.checked_add(words)?
+        && crc32c::crc32c(checked) == u32_at(trailer, 16);
+    if !whole {
+        return None;
+    }
+    let mut footer: Footer = serde_json::from_slice(&body[..json]).ok()?;
+    footer.words = body[json..].to_vec();
+    Some(footer)
+}
+
+/// A sealed file's header, its records as they were in the journal, and what is damaged.
+pub(super) fn unseal(file: &[u8]) -> Result<(Header, Vec<u8>, Vec<Damage>), HeaderError> {
+    let (header, start) = Header::decode_as(&SEALED_MAGIC, file)?;
+    let footer = footer(file);
+    let end = match &footer {
+        Some(_) => usize::try_from(u64_at(&file[file.len() - TRAILER..], 0)).unwrap_or_default(),
+        None => file.len(),
+    };
+    let (mut at, mut bytes, mut damage) = (start, Vec::new(), Vec::new());
+    while at < end {
+        let rest = &file[at..end];
+        if let Some((data, length)) = block(rest, MOST_FILE - bytes.len()) {
+            bytes.extend_from_slice(&data);
+            at += length;
+            continue;
+        }
+        let next = memchr::memmem::find(&rest[1..], &BLOCK_MAGIC).map_or(end, |i| at + 1 + i);
+        damage.push(Damage {
+            at: at as u64,
+            bytes: (next - at) as u64,
+            torn_end: next == end && footer.is_none(),
+        });
+        at = next;
+    }
+    Ok((header, bytes, damage))
+}
+
+/// The records of the block at the beginning of `bytes`, and its length there.
+fn block(bytes: &[u8], most: usize) -> Option<(Vec<u8>, usize)> {
+    let header = bytes.first_chunk::<BLOCK_HEADER>()?;
+    let (length, unpacked) = (u32_at(header, 4) as usize, u32_at(header, 8) as usize);
+    if header[..4] != BLOCK_MAGIC || unpacked > MOST_BLOCK.min(most) {
+        return None;
+    }
+    let end = BLOCK_HEADER.checked_add(length)?;
+    let data = bytes.get(BLOCK_HEADER..end)?;
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..24]), data);
+    if crc != u32_at(header, 24) {
+        return None;
+    }
+    // The capacity bounds what is unpacked, whatever the data claims.
+    let records = zstd::bulk::decompress(data, unpacked).ok()?;
+    (records.len() == unpacked).then_some((records, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::format::FILE_MAGIC;
+    use super::super::format::tests::{encoded, envelope};
+    use super::super::header::tests::header;
+    use super::*;
+
+    fn journal(records: u64) -> Segment {
+        let mut bytes = header().encode(&FILE_MAGIC).unwrap();
+        for sequence in 1..=records {
+            bytes.extend(encoded(
+                &envelope(sequence),
+                format!("payload {sequence}").as_bytes(),
+            ));
+        }
+        Segment::from_bytes(bytes, false, false).unwrap()
+    }
+
+    fn hasher() -> blake3::Hasher {
+        blake3::Hasher::new_keyed(&[1; 32])
+    }
+
+    fn payloads(segment: &Segment) -> Vec<Vec<u8>> {
+        segment
+            .records()
+            .filter_map(|r| r.ok().map(|r| r.payload))
+            .collect()
+    }
+
+    #[test]
+    fn sealed_and_unsealed_read_alike() {
+        let journal = journal(200);
+        let file = seal(&journal, hasher()).unwrap();
+        let sealed = Segment::from_bytes(file.clone(), true, false).unwrap();
+        assert_eq!(sealed.header(), journal.header());
+        assert!(sealed.records().eq(journal.records()));
+        let footer = footer(&file).unwrap();
+        assert_eq!((footer.records, footer.blocks.len()), (200, 4));
+        assert!(bloom::may_hold(&footer.words, b"\"payload 7\""));
+    }
+
+    #[test]
+    fn a_damaged_block_costs_itself_and_a_lost_footer_nothing() {
+        let journal = journal(200);
+        let mut file = seal(&journal, hasher()).unwrap();
+        let second = usize::try_from(footer(&file).unwrap().blocks[1].0).unwrap();
+        file[second + 40] ^= 1;
+        file.pop();
+        assert!(footer(&file).is_none());
+        let sealed = Segment::from_bytes(file, true, false).unwrap();
+        assert_eq!(payloads(&sealed).len(), 200 - 64);
+    }
+
+    #[test]
+    fn the_chain_depends_on_key_and_records() {
+        let chain = |records, key: [u8; 32]| {
+            let file = seal(&journal(records), blake3::Hasher::new_keyed(&key)).unwrap();
+            footer(&file).unwrap().chain
+        };
+        assert_eq!(chain(3, [1; 32]), chain(3, [1; 32]));
+        assert_ne!(chain(3, [1; 32]), chain(3, [2; 32]));
+        assert_ne!(chain(3, [1; 32]), chain(4, [1; 32]));
+    }
+}

@@ -1,0 +1,241 @@
+//! Appending to a journal, rolling over, going on after a full disk.
+//!
+//! Records are gathered in a batch and written with one `write(2)`: what that acknowledged
+//! survives the process. When a write fails, the file is cut back to its last whole record,
+//! so that nothing is ever glued to a torn one.
+
+use super::format::{Envelope, FILE_MAGIC, encode};
+use super::header::Header;
+use crate::layout::{SegmentPath, Store, create_private};
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// A file that has grown this large is followed by a new one.
+pub const ROLL_AT: u64 = 64 << 20;
+/// A batch that has grown this large is written at once.
+const BATCH: usize = 1 << 20;
+/// The batch's memory is given back beyond this.
+const BATCH_KEPT: usize = 256 << 10;
+
+/// A process's journal, open for appending.
+#[derive(Debug)]
+pub struct Writer {
+    store: Store,
+    header: Header,
+    file: Arc<File>,
+    /// Bytes of whole records in the file.
+    good: u64,
+    /// A write failed and the file may hold more than `good` bytes.
+    torn: bool,
+    batch: Vec<u8>,
+    /// The last sequence number in the batch, and in the file.
+    batched: u64,
+    acknowledged: u64,
+}
+
+impl Writer {
+    /// Begins a process's journal. The file is locked for as long as it is open: readers take
+    /// a file that is not locked for one whose process is dead.
+    ///
+    /// # Errors
+    /// When the directory or file cannot be made, or the header cannot be written.
+    pub fn create(store: &Store, header: Header) -> io::Result<Self> {
+        store.make(&store.live())?;
+        let (file, good) = begin(store, &header)?;
+        Ok(Self {
+            store: store.clone(),
+            header,
+            file: Arc::new(file),
+            good,
+            torn: false,
+            batch: Vec::new(),
+            batched: 0,
+            acknowledged: 0,
+        })
+    }
+
+    /// What the current file says of itself.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The current file.
+    #[must_use]
+    pub fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// The last sequence number that was written; everything up to it survives us.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Adds a record to the batch, which is written when it has grown large.
+    ///
+    /// # Errors
+    /// As [`Self::flush`].
+    pub fn append(&mut self, envelope: &Envelope, payload: &[u8]) -> io::Result<()> {
+        encode(envelope, payload, &mut self.batch);
+        self.batched = envelope.sequence;
+        if payload.len() < BATCH {
+            self.batch.extend_from_slice(payload);
+            return if self.batch.len() >= BATCH {
+                self.flush()
+            } else {
+                Ok(())
+            };
+        }
+        // A large payload is written from where it is instead of being copied.
+        let batch = std::mem::take(&mut self.batch);
+        let written = self.write(&[&batch, payload]);
+        self.recycle(batch);
+        written
+    }
+
+    /// Writes the batch.
+    ///
+    /// # Errors
+    /// When the disk does not take it. The batch is then dropped: the caller reports a gap.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let batch = std::mem::take(&mut self.batch);
+        let written = self.write(&[&batch]);
+        self.recycle(batch);
+        written
+    }
+
+    /// Whether the current file is large enough to be followed by a new one.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.good >= ROLL_AT
+    }
+
+    /// Goes on in a new file. The batch must have been flushed.
+    ///
+    /// # Errors
+    /// When the new file cannot be made; the old one is then still in use.
+    pub fn roll(&mut self) -> io::Result<()> {
+        let mut header = self.header.clone();
+        header.segment += 1;
+        let (file, good) = begin(&self.store, &header)?;
+        self.header = header;
+        self.file = Arc::new(file);
+        self.good = good;
+        self.torn = false;
+        Ok(())
+    }
+
+    fn write(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        self.mend()?;
+        for part in parts {
+            if let Err(error) = (&*self.file).write_all(part) {
+                self.torn = true;
+                // Whatever the reason, try to leave whole records behind.
+                let _ = self.mend();
+                return Err(error);
+            }
+        }
+        self.good += parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        self.acknowledged = self.batched;
+        Ok(())
+    }
+
+    /// Cuts off what a failed write left.
+    fn mend(&mut self) -> io::Result<()> {
+        if self.torn {
+            self.file.set_len(self.good)?;
+            io::Seek::seek(&mut &*self.file, io::SeekFrom::Start(self.good))?;
+            self.torn = false;
+        }
+        Ok(())
+    }
+
+    fn recycle(&mut self, mut batch: Vec<u8>) {
+        if batch.capacity() <= BATCH_KEPT.max(2 * batch.len()) {
+            batch.clear();
+            self.batch = batch;
+        }
+    }
+}
+
+/// Makes and locks a file and writes its header; removes it again when that fails.
+fn begin(store: &Store, header: &Header) -> io::Result<(File, u64)> {
+    let bytes = header.encode(&FILE_MAGIC).map_err(io::Error::other)?;
+    let path = store
+        .live()
+        .join(SegmentPath::name(header.process, header.segment, false));
+    let file = create_private(&path)?;
+    let begun = file.lock().and_then(|()| (&file).write_all(&bytes));
+    match begun {
+        Ok(()) => Ok((file, bytes.len() as u64)),
+        Err(error) => {
+            let _ = std::fs::remove_file(&path);
+            Err(error)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::format::tests::envelope;
+    use super::super::header::tests::header;
+    use super::super::reader::Segment;
+    use super::*;
+
+    #[test]
+    fn what_was_appended_is_read_back_over_several_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let mut writer = Writer::create(&store, header()).unwrap();
+        let large = vec![b'x'; BATCH + 1];
+        writer.append(&envelope(1), b"one").unwrap();
+        assert_eq!(writer.acknowledged(), 0, "still in the batch");
+        writer.append(&envelope(2), &large).unwrap();
+        assert_eq!(writer.acknowledged(), 2);
+        writer.append(&envelope(3), b"three").unwrap();
+        writer.flush().unwrap();
+        writer.roll().unwrap();
+        writer.append(&envelope(4), b"four").unwrap();
+        writer.flush().unwrap();
+
+        let mut payloads = Vec::new();
+        let mut live = Vec::new();
+        for path in store.segments().unwrap() {
+            let segment = Segment::open(&path).unwrap();
+            live.push(segment.is_live());
+            payloads.extend(segment.records().map(|r| r.unwrap().payload));
+        }
+        let expected: [&[u8]; 4] = [b"one", &large, b"three", b"four"];
+        assert_eq!(payloads, expected);
+        assert_eq!(
+            live,
+            [false, true],
+            "a file that was rolled over is finished"
+        );
+    }
+
+    #[test]
+    fn a_failed_write_leaves_whole_records_and_the_next_one_is_not_glued_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let mut writer = Writer::create(&store, header()).unwrap();
+        writer.append(&envelope(1), b"one").unwrap();
+        writer.flush().unwrap();
+        // As a full disk leaves it: half a record is in the file.
+        (&*writer.file)
+            .write_all(b"\xf5\xa7 half a record")
+            .unwrap();
+        writer.torn = true;
+        writer.append(&envelope(2), b"two").unwrap();
+        writer.flush().unwrap();
+        let path = store.segments().unwrap().remove(0);
+        let records: Vec<_> = Segment::open(&path).unwrap().records().collect();
+        assert!(records.iter().all(Result::is_ok), "{records:?}");
+        assert_eq!(records.len(), 2);
+    }
+}

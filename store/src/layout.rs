@@ -1,0 +1,221 @@
+//! Where things lie in the data directory, and who may read them.
+//!
+//! ```text
+//! <data>/key                                   the store's secret key, mode 0600
+//! <data>/journal/live/<process>.<n>.atj        journals, written or left by a dead process
+//! <data>/journal/<yyyy-mm-dd>/<process>.<n>.ats  sealed, by the day they were begun
+//! ```
+//! Directories have mode 0700, files 0600.
+
+use agent_trace_model::ProcessId;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The file name ending of a journal.
+pub const JOURNAL_ENDING: &str = "atj";
+/// The file name ending of a sealed segment.
+pub const SEALED_ENDING: &str = "ats";
+
+/// A data directory. Nothing is read or made until it is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    root: PathBuf,
+}
+
+impl Store {
+    /// The store in this directory.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The file of the store's secret key.
+    #[must_use]
+    pub fn key_file(&self) -> PathBuf {
+        self.root.join("key")
+    }
+
+    /// Where journals are written.
+    #[must_use]
+    pub fn live(&self) -> PathBuf {
+        self.root.join("journal").join("live")
+    }
+
+    /// Where sealed segments of this day (`yyyy-mm-dd`) lie.
+    #[must_use]
+    pub fn day(&self, day: &str) -> PathBuf {
+        self.root.join("journal").join(day)
+    }
+
+    /// Every journal and sealed segment, in no particular order. Of a segment that is there
+    /// in both forms (its sealing was interrupted before the journal was removed) only the
+    /// sealed one.
+    ///
+    /// # Errors
+    /// When a directory that exists cannot be read.
+    pub fn segments(&self) -> io::Result<Vec<SegmentPath>> {
+        let mut found: Vec<SegmentPath> = Vec::new();
+        for folder in entries(&self.root.join("journal"))? {
+            for file in entries(&folder)? {
+                found.extend(SegmentPath::parse(file));
+            }
+        }
+        found.sort_by(|a, b| (a.process, a.number, b.sealed).cmp(&(b.process, b.number, a.sealed)));
+        found.dedup_by(|later, kept| (later.process, later.number) == (kept.process, kept.number));
+        Ok(found)
+    }
+
+    /// How many bytes the disk under the store still takes, where that can be known.
+    #[must_use]
+    pub fn free_space(&self) -> Option<u64> {
+        #[cfg(unix)]
+        {
+            let there = self.root.ancestors().find(|folder| folder.exists())?;
+            let disk = rustix::fs::statvfs(there).ok()?;
+            Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+        }
+        #[cfg(not(unix))]
+        None
+    }
+
+    /// Makes a file where journals are written, and removes it again.
+    ///
+    /// # Errors
+    /// When that cannot be done, so that nothing can be recorded.
+    pub fn try_writing(&self) -> io::Result<()> {
+        self.make(&self.live())?;
+        let path = self.live().join(format!("try.{}", std::process::id()));
+        let tried =
+            create_private(&path).and_then(|mut file| io::Write::write_all(&mut file, b"x"));
+        let _ = std::fs::remove_file(&path);
+        tried
+    }
+
+    /// Makes a directory of the store and those above it, for its owner alone.
+    ///
+    /// # Errors
+    /// When one of them cannot be made.
+    pub fn make(&self, directory: &Path) -> io::Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(directory)
+    }
+}
+
+/// Creates a file that must not exist yet, for its owner alone.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match folder.read_dir() {
+        Ok(list) => list.map(|entry| Ok(entry?.path())).collect(),
+        // A stray file beside the folders, or a folder that was just removed.
+        Err(e)
+            if matches!(
+                e.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// One file of a process's journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentPath {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whose journal it belongs to.
+    pub process: ProcessId,
+    /// Which part of that journal it is, from 1.
+    pub number: u32,
+    /// Whether it is sealed.
+    pub sealed: bool,
+}
+
+impl SegmentPath {
+    /// The file name of a segment.
+    #[must_use]
+    pub fn name(process: ProcessId, number: u32, sealed: bool) -> String {
+        let ending = if sealed {
+            SEALED_ENDING
+        } else {
+            JOURNAL_ENDING
+        };
+        format!("{process}.{number}.{ending}")
+    }
+
+    /// What a file of the journal is, by its name; none where the name is none of ours.
+    #[must_use]
+    pub fn parse(path: PathBuf) -> Option<Self> {
+        let mut parts = path.file_name()?.to_str()?.split('.');
+        let (process, number) = (parts.next()?, parts.next()?);
+        let sealed = match parts.next()? {
+            JOURNAL_ENDING => false,
+            SEALED_ENDING => true,
+            _ => return None,
+        };
+        if parts.next().is_some() {
+            return None;
+        }
+        Some(Self {
+            process: process.parse().ok()?,
+            number: number.parse().ok()?,
+            sealed,
+            path,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_known_by_its_name() {
+        let process = ProcessId::new(1, [3; 10]);
+        for sealed in [false, true] {
+            let name = SegmentPath::name(process, 2, sealed);
+            let parsed = SegmentPath::parse(PathBuf::from("x").join(name)).unwrap();
+            assert_eq!(
+                (parsed.process, parsed.number, parsed.sealed),
+                (process, 2, sealed)
+            );
+        }
+        assert_eq!(SegmentPath::parse("x/y.1.atj".into()), None);
+        assert_eq!(
+            SegmentPath::parse(format!("{process}.1.atj.tmp").into()),
+            None
+        );
+    }
+
+    #[test]
+    fn a_segment_in_both_forms_is_found_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        assert_eq!(store.segments().unwrap(), vec![]);
+        let process = ProcessId::new(1, [3; 10]);
+        for (place, sealed) in [(store.live(), false), (store.day("2026-11-30"), true)] {
+            store.make(&place).unwrap();
+            create_private(&place.join(SegmentPath::name(process, 1, sealed))).unwrap();
+        }
+        let found = store.segments().unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(found[0].sealed);
+    }
+}

@@ -1,0 +1,75 @@
+//! Who we are and who started us, as far as the system tells.
+
+use serde::{Deserialize, Serialize};
+
+/// A process of this machine, named so that a reused number is told apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot (Linux), or 0 where that is not known.
+    #[serde(default)]
+    pub started: u64,
+    /// The name of its program, where that is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+}
+
+impl Process {
+    /// This process.
+    #[must_use]
+    pub fn current() -> Self {
+        Self::of(std::process::id())
+    }
+
+    /// The process that started this one.
+    #[must_use]
+    #[cfg(unix)]
+    pub fn parent() -> Option<Self> {
+        let pid = rustix::process::getppid()?.as_raw_nonzero().get();
+        Some(Self::of(pid.cast_unsigned()))
+    }
+
+    /// The process that started this one: not known here.
+    #[must_use]
+    #[cfg(not(unix))]
+    pub fn parent() -> Option<Self> {
+        None
+    }
+
+    fn of(pid: u32) -> Self {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // `pid (name) state ppid …`; the name may hold anything, parentheses too.
+        let (name, rest) = stat.rsplit_once(')').unwrap_or_default();
+        Self {
+            pid,
+            started: rest
+                .split_ascii_whitespace()
+                .nth(19)
+                .and_then(|ticks| ticks.parse().ok())
+                .unwrap_or_default(),
+            name: name.split_once('(').unwrap_or_default().1.to_owned(),
+        }
+    }
+}
+
+/// This machine's name.
+#[must_use]
+pub fn host() -> String {
+    #[cfg(unix)]
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    #[cfg(not(unix))]
+    let name = std::env::var("COMPUTERNAME").unwrap_or_default();
+    name
+}
+
+/// What tells one start of this machine from the next; empty where there is no such thing.
+#[must_use]
+pub fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
+}

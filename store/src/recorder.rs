@@ -1,0 +1,132 @@
+//! The recorder of a relay process: takes copies of what was relayed, decodes, redacts and
+//! appends them to the journal.
+//!
+//! ```text
+//! relay threads → queue (bounded in bytes) → one thread: decode → redact → journal
+//! ```
+//! - [`queue`]: where the relay leaves its copies; full means dropped and counted
+//! - [`session`]: from the bytes of a session to frames and lines
+//! - [`sink`]: from frames to records; what happens when the disk does not take them
+//! - [`worker`]: the thread, in ticks
+//!
+//! The thread works in ticks: waking it for each chunk would cost twice the CPU. Whatever
+//! goes wrong in here, the relay goes on; what was not recorded shows as a gap.
+
+mod bodies;
+mod queue;
+mod requests;
+mod session;
+mod sink;
+mod sync;
+mod worker;
+
+use crate::journal::Bodies;
+use crate::layout::Store;
+use crate::redact::UserRule;
+use agent_trace_model::{End, Tap};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use queue::QUEUE_LIMIT;
+pub use session::KEPT_OF_A_FRAME;
+
+/// What a recorder has to know, beside the bytes.
+#[derive(Debug)]
+pub struct Setup {
+    /// Where to record.
+    pub store: Store,
+    /// How.
+    pub options: Options,
+    /// The one session of a stdio relay.
+    pub session: StdioSession,
+}
+
+/// How to record.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whether secrets are hidden.
+    pub redact: bool,
+    /// Patterns that the user added.
+    pub user_rules: Vec<UserRule>,
+    /// What of arguments and results is kept.
+    pub bodies: Bodies,
+    /// When data is forced to the disk itself.
+    pub durability: Durability,
+    /// The workspace that the runs belong to.
+    pub workspace: String,
+}
+
+/// When data is forced to the disk itself, so that it survives a loss of power. What was
+/// written survives the end of the process in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// Twice a second, on a thread of its own.
+    #[default]
+    Timer,
+    /// After each batch (at most each 5 ms).
+    Always,
+}
+
+/// What is known of a stdio session when it begins. Nothing in here is redacted yet.
+#[derive(Debug, Default)]
+pub struct StdioSession {
+    /// The name that the user or a wrapper gave the client.
+    pub client: Option<String>,
+    /// The name that the user or a wrapper gave the server.
+    pub server: Option<String>,
+    /// The server's command and arguments.
+    pub command: Vec<OsString>,
+    /// The environment that it inherits.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The folder that it runs in.
+    pub folder: PathBuf,
+    /// The server's process id, if it was started.
+    pub pid: Option<u32>,
+}
+
+/// What a recorder has to say to the user.
+pub type Report = Box<dyn Fn(&str) + Send>;
+
+/// Told the last sequence number that was written, each time there are new ones.
+pub type Acknowledge = Box<dyn FnMut(u64) + Send>;
+
+/// A running recorder.
+#[derive(Debug)]
+pub struct Recorder {
+    queue: Arc<queue::Queue>,
+}
+
+impl Recorder {
+    /// Starts a recorder. `setup` runs on the recorder's thread, so that reading a
+    /// configuration delays nobody; where it fails nothing is recorded, and `report` is told
+    /// why.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start(
+        setup: impl FnOnce() -> Result<Setup, String> + Send + 'static,
+        report: Report,
+        acknowledge: Option<Acknowledge>,
+    ) -> std::io::Result<Self> {
+        let queue = Arc::new(queue::Queue::new());
+        worker::spawn(Arc::clone(&queue), setup, report, acknowledge)?;
+        Ok(Self { queue })
+    }
+
+    /// Where the relay leaves its copies.
+    #[must_use]
+    pub fn tap(&self) -> Arc<dyn Tap> {
+        Arc::clone(&self.queue) as Arc<dyn Tap>
+    }
+
+    /// Records the end of a session, and waits until everything is written, but not longer
+    /// than `limit`. Returns whether it was.
+    #[must_use]
+    pub fn finish(self, session: u32, end: End, limit: Duration) -> bool {
+        self.queue.end(session, end);
+        self.queue.close_and_wait(limit)
+    }
+}
