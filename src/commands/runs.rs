@@ -71,7 +71,7 @@ fn print(out: &mut impl Write, runs: &[Run]) -> Result<(), CommandError> {
             [
                 short(run.entry.id),
                 time::date(started),
-                time::span(run.last_seen().saturating_sub(started)),
+                time::span(run.last.saturating_sub(started)),
                 text(run.client().as_bytes(), 24),
                 text(run.server().as_bytes(), 30),
                 calls().count().to_string(),

@@ -43,7 +43,7 @@ impl RunLine {
             run: run.entry.id.to_string(),
             session: run.entry.session.to_string(),
             started: rfc3339(header.started),
-            duration: run.last_seen().saturating_sub(header.started),
+            duration: run.last.saturating_sub(header.started),
             client: run.client(),
             server: run.server().to_owned(),
             standing: match run.standing() {

@@ -29,6 +29,8 @@ pub struct Run {
     pub damage: Vec<Damage>,
     /// Files that cannot be read at all.
     pub unreadable: Vec<OpenError>,
+    /// When its last record was written, in nanoseconds since 1970.
+    pub last: u64,
 }
 
 /// How a run stands.
@@ -75,6 +77,7 @@ impl Run {
             gaps: Vec::new(),
             damage: Vec::new(),
             unreadable: Vec::new(),
+            last: entry.header.started,
         };
         for path in &entry.segments {
             match Segment::open(path) {
@@ -108,6 +111,7 @@ impl Run {
 
     fn take(&mut self, record: Record) {
         let payload = &record.payload[..];
+        self.last = self.last.max(record.envelope.wall);
         match record.envelope.kind {
             Kind::Frame => self.frames.push(Frame::new(record)),
             Kind::Stderr => self.errors.push(record),
@@ -191,18 +195,6 @@ impl Run {
         }
         failures
     }
-
-    /// When its last record was written, in nanoseconds since 1970.
-    #[must_use]
-    pub fn last_seen(&self) -> u64 {
-        let frames = self.frames.iter().map(|frame| &frame.record.envelope);
-        let errors = self.errors.iter().map(|record| &record.envelope);
-        frames
-            .chain(errors)
-            .map(|envelope| envelope.wall)
-            .max()
-            .unwrap_or(self.entry.header.started)
-    }
 }
 
 /// What a command looks like to a person: of `npx -y @scope/server-x --flag` it is
@@ -212,6 +204,8 @@ fn command_name(command: &[String]) -> &str {
         command
             .iter()
             .filter(|word| !word.starts_with('-'))
+            // Of a script for a shell, the first command.
+            .filter_map(|word| word.split_ascii_whitespace().next())
             .map(|word| word.rsplit(['/', '\\']).next().unwrap_or(word))
     };
     let launchers = [
@@ -244,6 +238,8 @@ mod tests {
         );
         assert_eq!(name("./target/server"), "server");
         assert_eq!(name("npx"), "npx");
+        let script = ["sh", "-c", "./serve --port 1 >/dev/null"].map(String::from);
+        assert_eq!(command_name(&script), "serve");
         assert_eq!(command_name(&[]), "?");
     }
 }
