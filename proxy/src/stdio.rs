@@ -140,6 +140,24 @@ impl Server {
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
+
+    /// What has to be done when this process is gone.
+    #[must_use]
+    pub fn last_will(&self) -> LastWill {
+        LastWill(self.guardian.clone())
+    }
+}
+
+/// What has to be done when this process is gone, and who does it then.
+#[derive(Clone, Debug)]
+pub struct LastWill(Guardian);
+
+impl LastWill {
+    /// Has a file forced to the disk; only the last one that was named. The client, which
+    /// waits for this process, does not wait for that.
+    pub fn sync(&self, file: &std::fs::File) {
+        self.0.sync_at_end(file);
+    }
 }
 
 /// Moves bytes between the client (our standard streams) and the server until both are done.

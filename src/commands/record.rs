@@ -3,8 +3,8 @@
 use crate::cli::Record;
 use crate::config::{Config, ENV_SWITCH, Flags};
 use agent_trace_model::{End, NoTap, Tap};
-use agent_trace_proxy::stdio::{self, Server};
-use agent_trace_store::recorder::{Acknowledge, Options, Recorder, Report, Setup, StdioSession};
+use agent_trace_proxy::stdio::{self, LastWill, Server};
+use agent_trace_store::recorder::{Hooks, Options, Recorder, Setup, StdioSession};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,11 +25,10 @@ pub(crate) fn run(args: Record, flags: Flags) -> ExitCode {
     let off = std::env::var_os(ENV_SWITCH).is_some_and(|value| value == "off");
     // First of all, while there is one thread: the server's guardian is a fork of us.
     let started = Server::start(&args.command);
-    let pid = started.as_ref().ok().map(Server::pid);
     let recorder = if off {
         None
     } else {
-        start_recorder(args, flags, pid)
+        start_recorder(args, flags, started.as_ref().ok())
     };
     let tap: Arc<dyn Tap> = recorder
         .as_ref()
@@ -42,7 +41,7 @@ pub(crate) fn run(args: Record, flags: Flags) -> ExitCode {
             return code;
         }
     };
-    tracing::info!(pid, "session started");
+    tracing::info!(pid = server.pid(), "session started");
     match stdio::relay(server, SESSION, &tap) {
         Ok(end) => {
             let status = stdio::exit_status(&end);
@@ -55,10 +54,16 @@ pub(crate) fn run(args: Record, flags: Flags) -> ExitCode {
     }
 }
 
-fn start_recorder(args: Record, flags: Flags, pid: Option<u32>) -> Option<Recorder> {
+fn start_recorder(args: Record, flags: Flags, server: Option<&Server>) -> Option<Recorder> {
+    let pid = server.map(Server::pid);
     let setup = move || setup(args, &flags, pid).map_err(|error| one_line(&error));
-    let report: Report = Box::new(say);
-    Recorder::start(setup, report, acknowledge())
+    let will = server.map(Server::last_will);
+    let hooks = Hooks {
+        report: Box::new(say),
+        acknowledge: acknowledge(),
+        opened: will.map(|will: LastWill| Box::new(move |file: &_| will.sync(file)) as Box<_>),
+    };
+    Recorder::start(setup, hooks)
         .map_err(|error| say(&format!("not recording: {error}")))
         .ok()
 }
@@ -120,6 +125,8 @@ fn one_line(error: &dyn std::error::Error) -> String {
     }
     text.replace('\n', " ")
 }
+
+type Acknowledge = Box<dyn FnMut(u64) + Send>;
 
 /// Test builds can be told to write each acknowledged sequence number to a descriptor, so
 /// that a test which kills us knows what must have survived.

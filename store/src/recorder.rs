@@ -6,7 +6,8 @@
 //! ```
 //! - [`queue`]: where the relay leaves its copies; full means dropped and counted
 //! - [`session`]: from the bytes of a session to frames and lines
-//! - [`sink`]: from frames to records; what happens when the disk does not take them
+//! - [`recording`]: from a frame to its record
+//! - [`sink`]: what happens when the disk does not take them
 //! - [`worker`]: the thread, in ticks
 //!
 //! The thread works in ticks: waking it for each chunk would cost twice the CPU. Whatever
@@ -14,6 +15,7 @@
 
 mod bodies;
 mod queue;
+mod recording;
 mod requests;
 mod session;
 mod sink;
@@ -87,11 +89,18 @@ pub struct StdioSession {
     pub pid: Option<u32>,
 }
 
-/// What a recorder has to say to the user.
-pub type Report = Box<dyn Fn(&str) + Send>;
+/// Who is told what, on the recorder's thread.
+pub struct Hooks {
+    /// Told, in one line, what the user has to know.
+    pub report: Box<dyn Fn(&str) + Send>,
+    /// Told the last sequence number that was written, after each batch.
+    pub acknowledge: Option<Box<dyn FnMut(u64) + Send>>,
+    /// Given each file that records will be written to.
+    pub opened: Option<Box<Opened>>,
+}
 
-/// Told the last sequence number that was written, each time there are new ones.
-pub type Acknowledge = Box<dyn FnMut(u64) + Send>;
+/// Is given a file.
+type Opened = dyn Fn(&std::fs::File) + Send;
 
 /// A running recorder.
 #[derive(Debug)]
@@ -101,18 +110,17 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts a recorder. `setup` runs on the recorder's thread, so that reading a
-    /// configuration delays nobody; where it fails nothing is recorded, and `report` is told
+    /// configuration delays nobody; where it fails nothing is recorded, and the user is told
     /// why.
     ///
     /// # Errors
     /// When no thread can be started.
     pub fn start(
         setup: impl FnOnce() -> Result<Setup, String> + Send + 'static,
-        report: Report,
-        acknowledge: Option<Acknowledge>,
+        hooks: Hooks,
     ) -> std::io::Result<Self> {
         let queue = Arc::new(queue::Queue::new());
-        worker::spawn(Arc::clone(&queue), setup, report, acknowledge)?;
+        worker::spawn(Arc::clone(&queue), setup, hooks)?;
         Ok(Self { queue })
     }
 

@@ -2,8 +2,9 @@
 //!
 //! The server is started as the leader of a group of its own, so that launchers
 //! (`npx`, `sh -c`, `uv run`) and what they launch can be ended together. A *guardian*, a
-//! forked copy of this process that does nothing but wait on a pipe, ends the group when we
-//! are killed without a chance to do so ourselves.
+//! forked copy of this process that does nothing but wait on a socket, ends the group when we
+//! are killed without a chance to do so ourselves. Since it outlives us, it also forces the
+//! journal to the disk at the end, which the client would otherwise wait for.
 
 #[cfg(unix)]
 pub(crate) use unix::{Group, Guardian, prepare};
@@ -13,21 +14,24 @@ pub(crate) use windows::{Group, Guardian, prepare};
 #[cfg(unix)]
 mod unix {
     use super::super::sys;
-    use rustix::fd::OwnedFd;
-    use rustix::io::{Errno, read, write};
-    use rustix::pipe::{PipeFlags, pipe_with};
+    use rustix::fd::{AsFd, OwnedFd};
+    use rustix::net::{
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    };
     use rustix::process::{Pid, Signal, kill_process_group, setsid, test_kill_process_group};
-    use std::io;
+    use std::fs::File;
+    use std::io::{self, IoSlice, IoSliceMut};
+    use std::mem::MaybeUninit;
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
+    use std::sync::Arc;
     use std::thread::sleep;
     use std::time::{Duration, Instant};
 
     /// How long the guardian waits between asking the group to end and killing it. Shorter
     /// than the relay's own grace: whoever killed the relay wants this gone.
     const GUARDIAN_GRACE: Duration = Duration::from_secs(2);
-    /// Tells the guardian that the group may live on.
-    const RELEASE: u8 = b'r';
 
     /// Makes the command the leader of its own group, which ends when we do.
     pub(crate) fn prepare(command: &mut Command) {
@@ -60,16 +64,31 @@ mod unix {
         }
     }
 
-    /// Our end of the guardian's pipe. Dropping it (or dying) makes the guardian end the group.
-    #[derive(Debug)]
-    pub(crate) struct Guardian(Option<OwnedFd>);
+    /// What the guardian is told: a letter and a number, sometimes with a descriptor.
+    const MESSAGE: usize = 5;
+    /// The group to end has this number.
+    const GROUP: u8 = b'g';
+    /// The descriptor is of a file to force to the disk.
+    const FILE: u8 = b'f';
+    /// The group may live on.
+    const RELEASE: u8 = b'r';
+
+    /// Our end of the guardian's socket. It acts when the last copy is closed, at the latest
+    /// when this process ends, however that happens.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Guardian(Option<Arc<OwnedFd>>);
 
     impl Guardian {
         /// Forks the guardian. Must be called while this process has a single thread.
         pub(crate) fn fork() -> io::Result<Self> {
-            let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+            let (theirs, ours) = socketpair(
+                AddressFamily::UNIX,
+                SocketType::STREAM,
+                SocketFlags::CLOEXEC,
+                None,
+            )?;
             sys::fork(|| guard(theirs))?;
-            Ok(Self(Some(ours)))
+            Ok(Self(Some(Arc::new(ours))))
         }
 
         /// A guardian that does nothing, for where none could be had.
@@ -79,41 +98,67 @@ mod unix {
 
         /// Tells the guardian which group to end.
         pub(crate) fn watch_over(&self, group: Group) {
-            if let (Some(pipe), Group(Some(pid))) = (&self.0, group) {
-                let _ = write(pipe, &pid.as_raw_nonzero().get().to_ne_bytes());
+            if let Group(Some(pid)) = group {
+                self.tell(GROUP, pid.as_raw_nonzero().get(), None);
             }
         }
 
+        /// Has this file forced to the disk when we are gone: nobody waits for a process that
+        /// nobody waits for. Only the last file that was named is.
+        pub(crate) fn sync_at_end(&self, file: &File) {
+            self.tell(FILE, 0, Some(file));
+        }
+
         /// Lets what is left of the group live on.
-        pub(crate) fn release(self) {
-            if let Some(pipe) = self.0 {
-                let _ = write(&pipe, &[RELEASE]);
+        pub(crate) fn release(&self) {
+            self.tell(RELEASE, 0, None);
+        }
+
+        fn tell(&self, letter: u8, number: i32, file: Option<&File>) {
+            let Some(socket) = &self.0 else { return };
+            let mut message = [letter; MESSAGE];
+            message[1..].copy_from_slice(&number.to_ne_bytes());
+            let descriptors = file.map(|file| [file.as_fd()]);
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            if let Some(descriptors) = &descriptors {
+                ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
             }
+            let parts = [IoSlice::new(&message)];
+            let _ = sendmsg(socket, &parts, &mut ancillary, SendFlags::NOSIGNAL);
         }
     }
 
     /// The guardian's whole life.
-    fn guard(pipe: OwnedFd) {
+    fn guard(socket: OwnedFd) {
         // A session of its own: a signal to the client's process group or terminal must end
         // the relay, and the guardian then has work to do.
         let _ = setsid();
-        if keep_only(pipe).is_err() {
+        if keep_only(socket).is_err() {
             return;
         }
-        let mut group = [0_u8; 4];
-        if !read_exactly(&mut group) {
-            return;
+        let (mut group, mut file) = (None, None);
+        while let Some((letter, number, descriptor)) = listen() {
+            match letter {
+                GROUP => group = Pid::from_raw(number),
+                FILE => file = descriptor.map(File::from),
+                RELEASE => group = None,
+                _ => {}
+            }
         }
-        let Some(group) = Pid::from_raw(i32::from_ne_bytes(group)) else {
-            return;
-        };
-        if read_exactly(&mut [0]) {
-            return; // Released.
+        if let Some(group) = group {
+            end(group);
         }
+        if let Some(file) = file {
+            let _ = file.sync_data();
+        }
+    }
+
+    fn end(group: Pid) {
         let _ = kill_process_group(group, Signal::TERM);
-        let end = Instant::now() + GUARDIAN_GRACE;
+        let limit = Instant::now() + GUARDIAN_GRACE;
         while test_kill_process_group(group).is_ok() {
-            if Instant::now() >= end {
+            if Instant::now() >= limit {
                 let _ = kill_process_group(group, Signal::KILL);
                 return;
             }
@@ -121,30 +166,40 @@ mod unix {
         }
     }
 
-    /// Makes the pipe standard input and closes everything else: a copy of the client's
+    /// Makes the socket standard input and closes everything else: a copy of the client's
     /// pipes held open here would keep the client waiting for their end.
-    fn keep_only(pipe: OwnedFd) -> io::Result<()> {
-        rustix::stdio::dup2_stdin(&pipe)?;
-        let null = std::fs::File::options().write(true).open("/dev/null")?;
+    fn keep_only(socket: OwnedFd) -> io::Result<()> {
+        rustix::stdio::dup2_stdin(&socket)?;
+        let null = File::options().write(true).open("/dev/null")?;
         rustix::stdio::dup2_stdout(&null)?;
         rustix::stdio::dup2_stderr(&null)?;
         // Closed by number below, so not to be closed again by a drop.
-        std::mem::forget((pipe, null));
+        std::mem::forget((socket, null));
         sys::close_from(3);
         Ok(())
     }
 
-    /// Fills the buffer from standard input; false when that ended first.
-    fn read_exactly(mut buffer: &mut [u8]) -> bool {
-        while !buffer.is_empty() {
-            match read(rustix::stdio::stdin(), &mut *buffer) {
-                Ok(0) => return false,
-                Ok(n) => buffer = &mut buffer[n..],
-                Err(Errno::INTR) => {}
-                Err(_) => return false,
+    /// The next message; none when there will be no more.
+    fn listen() -> Option<(u8, i32, Option<OwnedFd>)> {
+        let socket = rustix::stdio::stdin();
+        let (mut message, mut known, mut descriptor) = ([0; MESSAGE], 0, None);
+        while known < MESSAGE {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let mut parts = [IoSliceMut::new(&mut message[known..])];
+            match recvmsg(socket, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+                Ok(received) if received.bytes > 0 => known += received.bytes,
+                Err(rustix::io::Errno::INTR) => continue,
+                _ => return None,
+            }
+            for part in ancillary.drain() {
+                if let RecvAncillaryMessage::ScmRights(mut received) = part {
+                    descriptor = received.next();
+                }
             }
         }
-        true
+        let [letter, number @ ..] = message;
+        Some((letter, i32::from_ne_bytes(number), descriptor))
     }
 }
 
@@ -184,7 +239,7 @@ mod windows {
         }
     }
 
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     pub(crate) struct Guardian;
 
     impl Guardian {
@@ -198,6 +253,9 @@ mod windows {
 
         pub(crate) fn watch_over(&self, _: Group) {}
 
-        pub(crate) fn release(self) {}
+        /// Left to the system.
+        pub(crate) fn sync_at_end(&self, _: &std::fs::File) {}
+
+        pub(crate) fn release(&self) {}
     }
 }

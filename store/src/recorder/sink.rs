@@ -7,20 +7,15 @@
 //! While stopped nothing is written but counted; once a second the disk is tried again, and
 //! the first record that it takes is the gap.
 
-use super::bodies;
 use super::queue::Item;
-use super::sync::Syncer;
-use super::{Acknowledge, Durability, Options, Report, Setup, StdioSession};
-use crate::journal::format::{DIGEST, Span, narrow};
-use crate::journal::header::{Gap, Header, Meta, Redaction, SessionEnd, SessionOpen};
-use crate::journal::writer::Writer;
-use crate::journal::{Bodies, Envelope, Flags, Kind};
-use crate::key;
-use crate::layout::Store;
-use crate::process::{self, Process};
-use crate::redact::{Carry, Key, Redaction as Hidden, Redactor};
-use agent_trace_model::{Channel, ProcessId, Stream};
-use agent_trace_wire::stdio::{Framing, body};
+use super::recording::{OpenError, Recording, nanoseconds};
+use super::{Hooks, Setup};
+use crate::journal::format::DIGEST;
+use crate::journal::header::{Gap, SessionEnd};
+use crate::journal::{Flags, Kind};
+use crate::redact::Carry;
+use agent_trace_model::{Channel, Stream};
+use agent_trace_wire::stdio::Framing;
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -43,18 +38,19 @@ pub(super) struct Piece<'a> {
 /// Where frames become records.
 pub(super) struct Sink {
     state: State,
-    report: Report,
-    acknowledge: Option<Acknowledge>,
+    hooks: Hooks,
     /// Wall clock at the zero of the items' clock, taken anew for each batch: the wall clock
     /// may be set, and the other one stands still while a machine sleeps.
     epoch: u64,
     stopped: Option<Stopped>,
+    /// Number of the file that [`Hooks::opened`] was told of last.
+    file: u32,
 }
 
 enum State {
     /// The journal could not be made yet.
     Unopened(Box<Setup>),
-    Open(Box<Open>),
+    Open(Box<Recording>),
     /// Nothing will be recorded.
     Off,
 }
@@ -68,39 +64,21 @@ struct Stopped {
     tried: Instant,
 }
 
-/// An open journal and all that it takes to write records.
-struct Open {
-    writer: Writer,
-    redactor: Redactor,
-    options: Options,
-    opening: SessionOpen,
-    syncer: Option<Syncer>,
-    sequence: u64,
-    /// Frames and bytes in the batch that is not written yet.
-    batch: (u64, u64),
-    text: Vec<u8>,
-    hidden: Vec<Hidden>,
-}
-
 impl Sink {
-    pub(super) fn new(
-        setup: Result<Setup, String>,
-        report: Report,
-        acknowledge: Option<Acknowledge>,
-    ) -> Self {
+    pub(super) fn new(setup: Result<Setup, String>, hooks: Hooks) -> Self {
         let state = match setup {
             Ok(setup) => State::Unopened(Box::new(setup)),
             Err(reason) => {
-                report(&format!("not recording: {reason}"));
+                (hooks.report)(&format!("not recording: {reason}"));
                 State::Off
             }
         };
         let mut sink = Self {
             state,
-            report,
-            acknowledge,
+            hooks,
             epoch: 0,
             stopped: None,
+            file: 0,
         };
         sink.begin_batch(Duration::ZERO);
         sink.open();
@@ -137,7 +115,7 @@ impl Sink {
     /// A keyed hasher for bytes that are not kept.
     pub(super) fn hasher(&self) -> blake3::Hasher {
         match &self.state {
-            State::Open(open) => open.redactor.hasher(),
+            State::Open(open) => open.hasher(),
             // Nothing of it will be written.
             _ => blake3::Hasher::new(),
         }
@@ -150,8 +128,7 @@ impl Sink {
             stopped.bytes += piece.length;
             // A key that begins now must still be known when recording goes on.
             if let (State::Open(open), Some(carry)) = (&self.state, piece.carry) {
-                open.redactor
-                    .line(carry, piece.raw, &mut Vec::new(), &mut Vec::new());
+                open.pass_over(carry, piece.raw);
             }
         } else if let State::Open(open) = &mut self.state {
             let written = open.piece(piece, wall);
@@ -177,10 +154,8 @@ impl Sink {
 
     pub(super) fn session_ended(&mut self, item: &Item, mut end: SessionEnd) {
         // A command that could not be started is named in here.
-        if let (State::Open(open), Some(error)) = (&self.state, &mut end.end.error)
-            && open.options.redact
-        {
-            *error = open.redactor.text(error);
+        if let (State::Open(open), Some(error)) = (&self.state, &mut end.end.error) {
+            *error = open.text(error);
         }
         if self.stopped.is_some() {
             self.try_again();
@@ -203,14 +178,14 @@ impl Sink {
         let State::Unopened(setup) = &self.state else {
             return;
         };
-        let reason = match Open::new(setup) {
+        let reason = match Recording::new(setup) {
             Ok(open) => {
                 self.state = State::Open(Box::new(open));
                 let written = self.write_opening();
                 return self.settle(written);
             }
             Err(OpenError::Never(reason)) => {
-                (self.report)(&format!("not recording: {reason}"));
+                (self.hooks.report)(&format!("not recording: {reason}"));
                 self.state = State::Off;
                 return;
             }
@@ -232,24 +207,24 @@ impl Sink {
         let State::Open(open) = &mut self.state else {
             return;
         };
-        let acknowledged = open.writer.acknowledged();
         if let Err(error) = written {
-            // What was not acknowledged was not written: its numbers are free again.
-            open.sequence = acknowledged;
-            let (frames, bytes) = std::mem::take(&mut open.batch);
+            let (frames, bytes) = open.take_back();
             self.stop(error.to_string(), frames, bytes);
             return;
         }
-        if acknowledged == open.sequence {
-            open.batch = (0, 0);
+        open.settle();
+        let (number, file) = open.file();
+        if let Some(opened) = self.hooks.opened.as_ref().filter(|_| number != self.file) {
+            self.file = number;
+            opened(file);
         }
-        if let Some(acknowledge) = &mut self.acknowledge {
-            acknowledge(acknowledged);
+        if let Some(acknowledge) = &mut self.hooks.acknowledge {
+            acknowledge(open.acknowledged());
         }
     }
 
     fn stop(&mut self, reason: String, frames: u64, bytes: u64) {
-        (self.report)(&format!(
+        (self.hooks.report)(&format!(
             "recording stopped: {reason}; relaying goes on, and the trace will show the gap"
         ));
         self.stopped = Some(Stopped {
@@ -268,7 +243,7 @@ impl Sink {
         };
         stopped.tried = Instant::now();
         if let State::Unopened(setup) = &self.state {
-            match Open::new(setup) {
+            match Recording::new(setup) {
                 Ok(mut open) => {
                     let began = open.opening(0, self.epoch);
                     self.state = State::Open(Box::new(open));
@@ -302,299 +277,10 @@ impl Sink {
             .json(Kind::Gap, of, 0, self.epoch, &gap)
             .and_then(|()| open.flush());
         if written.is_err() {
-            open.sequence = open.writer.acknowledged();
+            open.take_back();
             self.stopped = Some(stopped);
         } else {
             self.settle(Ok(()));
         }
     }
-}
-
-enum OpenError {
-    /// The disk may allow it later.
-    NotNow(String),
-    /// It will not be possible.
-    Never(String),
-}
-
-impl Open {
-    fn new(setup: &Setup) -> Result<Self, OpenError> {
-        let options = setup.options.clone();
-        let at = |error: &io::Error| format!("{error} ({})", setup.store.root().display());
-        let key = key::load_or_create(&setup.store).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => OpenError::Never(error.to_string()),
-            _ => OpenError::NotNow(at(&error)),
-        })?;
-        let key_id = key.id();
-        let redactor = redactor(key, &options, &setup.session)
-            .map_err(|error| OpenError::Never(error.to_string()))?;
-        let opening = opening(&setup.session, &redactor, options.redact);
-        let header = header(&options, key_id, &setup.session, &redactor)
-            .map_err(|error| OpenError::NotNow(error.to_string()))?;
-        let writer = create(&setup.store, header).map_err(|error| OpenError::NotNow(at(&error)))?;
-        let syncer = (options.durability == Durability::Timer).then(Syncer::start);
-        Ok(Self {
-            writer,
-            redactor,
-            options,
-            opening,
-            syncer,
-            sequence: 0,
-            batch: (0, 0),
-            text: Vec::new(),
-            hidden: Vec::new(),
-        })
-    }
-
-    fn opening(&mut self, at: u64, wall: u64) -> io::Result<()> {
-        let meta = Meta::SessionOpen(self.opening.clone());
-        let of = Channel {
-            session: 1,
-            exchange: 0,
-            stream: Stream::ClientToServer,
-        };
-        self.json(Kind::Meta, of, at, wall, &meta)
-    }
-
-    fn json(
-        &mut self,
-        kind: Kind,
-        of: Channel,
-        at: u64,
-        wall: u64,
-        what: &impl serde::Serialize,
-    ) -> io::Result<()> {
-        let payload = serde_json::to_vec(what)?;
-        let envelope = Envelope {
-            length: payload.len() as u64,
-            ..self.envelope(kind, of, at, wall)
-        };
-        self.writer.append(&envelope, &payload)
-    }
-
-    fn piece(&mut self, piece: Piece<'_>, wall: u64) -> io::Result<()> {
-        self.batch.0 += 1;
-        self.batch.1 += piece.length;
-        let mut text = std::mem::take(&mut self.text);
-        let mut hidden = std::mem::take(&mut self.hidden);
-        text.clear();
-        hidden.clear();
-        let digested = (self.options.bodies == Bodies::Digest).then(|| self.digested(&piece));
-        let raw = digested.as_deref().unwrap_or(piece.raw);
-        let changed = self.options.redact
-            && self.hide(raw, piece.framing, piece.carry, &mut text, &mut hidden);
-        let spans = hidden.iter().map(|hidden| Span {
-            at: hidden.at,
-            length: hidden.marker,
-            original: hidden.original,
-        });
-        let envelope = Envelope {
-            framing: piece.framing,
-            flags: piece
-                .flags
-                .with_if(Flags::BODIES_DIGESTED, digested.is_some()),
-            length: piece.length,
-            digest: piece.digest,
-            spans: spans.collect(),
-            ..self.envelope(piece.kind, piece.item.channel, piece.item.at, wall)
-        };
-        let written = self
-            .writer
-            .append(&envelope, if changed { &text } else { raw });
-        // A large frame is rare, and its memory is not kept.
-        if text.capacity() <= 256 << 10 {
-            self.text = text;
-            self.hidden = hidden;
-        }
-        written
-    }
-
-    /// Appends the redacted form of a frame to `out`; false where there is nothing to hide.
-    fn hide(
-        &self,
-        raw: &[u8],
-        framing: Framing,
-        carry: Option<&mut Carry>,
-        out: &mut Vec<u8>,
-        hidden: &mut Vec<Hidden>,
-    ) -> bool {
-        if let Some(carry) = carry {
-            return self.redactor.line(carry, raw, out, hidden);
-        }
-        // A message may have padding, a header block and a line end around its JSON text.
-        let text = body(raw, framing);
-        let start = text.as_ptr() as usize - raw.as_ptr() as usize;
-        let mut any = false;
-        for part in [&raw[..start], text, &raw[start + text.len()..]] {
-            let (base, known) = (narrow::<u32>(out.len()), hidden.len());
-            if self.redactor.bytes(part, out, hidden) {
-                any = true;
-                hidden[known..]
-                    .iter_mut()
-                    .for_each(|hidden| hidden.at += base);
-            } else {
-                out.extend_from_slice(part);
-            }
-        }
-        any
-    }
-
-    /// The frame with digests in place of arguments and results.
-    fn digested(&self, piece: &Piece<'_>) -> Vec<u8> {
-        let digest = |bytes: &[u8]| {
-            let mut hasher = self.redactor.hasher();
-            hasher.update(bytes).finalize().to_hex()[..32].to_owned()
-        };
-        let whole = piece.kind == Kind::Frame && piece.framing != Framing::Stray;
-        let text = body(piece.raw, piece.framing);
-        match bodies::without(text, &digest).filter(|_| whole) {
-            Some(reduced) => {
-                let start = text.as_ptr() as usize - piece.raw.as_ptr() as usize;
-                let (before, after) = (&piece.raw[..start], &piece.raw[start + text.len()..]);
-                [before, &reduced, after].concat()
-            }
-            None => bodies::instead_of(piece.raw, &digest).into_bytes(),
-        }
-    }
-
-    fn envelope(&mut self, kind: Kind, of: Channel, at: u64, wall: u64) -> Envelope {
-        self.sequence += 1;
-        Envelope {
-            kind,
-            stream: of.stream,
-            framing: Framing::Stray,
-            flags: Flags::default(),
-            session: of.session,
-            exchange: of.exchange,
-            sequence: self.sequence,
-            wall,
-            monotonic: at,
-            length: 0,
-            digest: None,
-            spans: Vec::new(),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()?;
-        match &self.syncer {
-            Some(syncer) => syncer.wrote(self.writer.file()),
-            None => self.writer.file().sync_data()?,
-        }
-        if self.writer.is_full() && self.writer.roll().is_ok() {
-            // Each file tells by itself which session it is of.
-            self.opening(0, self.opening.started)?;
-            self.writer.flush()?;
-        }
-        Ok(())
-    }
-}
-
-fn redactor(
-    key: Key,
-    options: &Options,
-    session: &StdioSession,
-) -> Result<Redactor, crate::redact::RuleError> {
-    let mut redactor = Redactor::new(key, &options.user_rules)?;
-    let environment = session.environment.iter();
-    redactor.add_environment(
-        environment.map(|(name, value)| (name.as_encoded_bytes(), value.as_encoded_bytes())),
-    );
-    redactor.add_argv(&lossy(&session.command));
-    Ok(redactor)
-}
-
-fn opening(session: &StdioSession, redactor: &Redactor, redact: bool) -> SessionOpen {
-    let command = lossy(&session.command);
-    let folder = session.folder.to_string_lossy();
-    let text = |text: &str| {
-        if redact {
-            redactor.text(text)
-        } else {
-            text.to_owned()
-        }
-    };
-    let mut names: Vec<String> = session
-        .environment
-        .iter()
-        .map(|(name, _)| text(&name.to_string_lossy()))
-        .collect();
-    names.sort();
-    SessionOpen {
-        transport: "stdio".into(),
-        started: now(),
-        client: session.client.as_deref().map(text),
-        server: session.server.as_deref().map(text),
-        command: if redact {
-            redactor.argv(&command)
-        } else {
-            command
-        },
-        cwd: text(&folder),
-        env: names,
-        pid: session.pid,
-    }
-}
-
-fn header(
-    options: &Options,
-    key: String,
-    session: &StdioSession,
-    redactor: &Redactor,
-) -> Result<Header, getrandom::Error> {
-    let mut random = [0; 10];
-    getrandom::fill(&mut random)?;
-    let started = now();
-    let project = project(&session.folder).map(|folder| folder.to_string_lossy().into_owned());
-    Ok(Header {
-        process: ProcessId::new(started / 1_000_000, random),
-        segment: 1,
-        version: env!("CARGO_PKG_VERSION").into(),
-        started,
-        host: process::host(),
-        boot: process::boot(),
-        relay: Process::current(),
-        client: Process::parent(),
-        redaction: Redaction {
-            on: options.redact,
-            key,
-            user_rules: options.user_rules.len(),
-        },
-        bodies: options.bodies,
-        workspace: options.workspace.clone(),
-        project: project.map(|p| if options.redact { redactor.text(&p) } else { p }),
-    })
-}
-
-/// The nearest folder upwards that is a project, as its version control says.
-fn project(folder: &std::path::Path) -> Option<std::path::PathBuf> {
-    let is_project = |folder: &&std::path::Path| {
-        [".git", ".hg", ".jj", ".svn"]
-            .iter()
-            .any(|mark| folder.join(mark).exists())
-    };
-    folder.ancestors().find(is_project).map(Into::into)
-}
-
-fn create(store: &Store, header: Header) -> io::Result<Writer> {
-    Writer::create(store, header)
-}
-
-fn lossy(command: &[std::ffi::OsString]) -> Vec<String> {
-    command
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect()
-}
-
-fn now() -> u64 {
-    nanoseconds(
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default(),
-    )
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

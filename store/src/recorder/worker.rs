@@ -3,7 +3,7 @@
 use super::queue::{Block, Queue, What};
 use super::session::Session;
 use super::sink::Sink;
-use super::{Acknowledge, Report, Setup};
+use super::{Hooks, Setup};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,13 +11,12 @@ use std::sync::Arc;
 pub(super) fn spawn(
     queue: Arc<Queue>,
     setup: impl FnOnce() -> Result<Setup, String> + Send + 'static,
-    report: Report,
-    acknowledge: Option<Acknowledge>,
+    hooks: Hooks,
 ) -> std::io::Result<()> {
     let work = move || {
         let run = || {
             let mut worker = Worker {
-                sink: Sink::new(setup(), report, acknowledge),
+                sink: Sink::new(setup(), hooks),
                 sessions: HashMap::new(),
                 queue: &queue,
             };
