@@ -9,6 +9,7 @@ pub(crate) mod summary;
 pub(crate) mod table;
 pub(crate) mod time;
 
+use agent_trace_model::Ending;
 use agent_trace_store::trace::run::{Failure, Run, Standing};
 
 /// Digits of a run's id that are shown.
@@ -26,6 +27,7 @@ pub(crate) fn status(run: &Run) -> String {
     let standing = match run.standing() {
         Standing::Live => "live",
         Standing::Ended => "ok",
+        Standing::Crashed if ending(run) == Some(Ending::NotStarted) => "not started",
         Standing::Crashed => "crashed",
         Standing::CutOff => "cut off",
     };
@@ -45,6 +47,10 @@ pub(crate) fn status(run: &Run) -> String {
         text.push_str(", damaged");
     }
     text
+}
+
+fn ending(run: &Run) -> Option<Ending> {
+    run.end.as_ref().map(|end| end.end.ending)
 }
 
 /// Why a run failed, in a few words.

@@ -32,6 +32,7 @@ pub(crate) fn run(config: &Result<Config, CommandError>) -> Result<u8, CommandEr
             let store = config.store();
             found.push(("store", space(&store)));
             found.push(("store", writable(&store)));
+            found.extend(readable(&store).map(|wrong| ("store", wrong)));
             found.push(("key", key_of(&store)));
             found.push(("recording", switch()));
             runs(&store, &mut found);
@@ -97,6 +98,24 @@ fn writable(store: &Store) -> Found {
             "runs are relayed but not recorded; mend its permissions, or give another --store",
         ),
     }
+}
+
+/// Whether others can read the store, which only happens when somebody else made it.
+#[cfg(unix)]
+fn readable(store: &Store) -> Option<Found> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(store.root()).ok()?.permissions().mode();
+    (mode & 0o077 != 0).then(|| {
+        Found::Wrong(
+            format!("{} can be read by others", store.root().display()),
+            "traces hold what your tools did: chmod 700 it",
+        )
+    })
+}
+
+#[cfg(not(unix))]
+fn readable(_: &Store) -> Option<Found> {
+    None
 }
 
 fn key_of(store: &Store) -> Found {

@@ -157,7 +157,14 @@ impl Queue {
             exchange: 0,
             stream: agent_trace_model::Stream::ServerToClient,
         };
-        self.put(channel, self.now(), &[], |_| What::Ended(Box::new(end)));
+        // What was lost belongs to the session, so it is told before its end.
+        let Moment(at) = self.now();
+        let mut state = self.lock();
+        for (of, lost, since) in std::mem::take(&mut state.lost) {
+            state.push(of, since, &[], What::Lost(lost));
+        }
+        state.push(channel, at, &[], What::Ended(Box::new(end)));
+        self.work.notify_one();
     }
 
     /// Lets the reader come to an end, and waits for that.

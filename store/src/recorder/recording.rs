@@ -70,7 +70,15 @@ impl Recording {
         })
     }
 
-    pub(super) fn opening(&mut self, at: u64, wall: u64) -> io::Result<()> {
+    /// Begins the journal with what is known of the session, unless that is written.
+    pub(super) fn begin(&mut self, wall: u64) -> io::Result<()> {
+        if self.writer.acknowledged() == 0 {
+            self.opening(0, wall)?;
+        }
+        Ok(())
+    }
+
+    fn opening(&mut self, at: u64, wall: u64) -> io::Result<()> {
         let meta = Meta::SessionOpen(self.opening.clone());
         let of = Channel {
             session: 1,

@@ -45,6 +45,8 @@ pub(super) struct Sink {
     stopped: Option<Stopped>,
     /// Number of the file that [`Hooks::opened`] was told of last.
     file: u32,
+    /// The user was told that recording stopped.
+    reported: bool,
 }
 
 enum State {
@@ -79,6 +81,7 @@ impl Sink {
             epoch: 0,
             stopped: None,
             file: 0,
+            reported: false,
         };
         sink.begin_batch(Duration::ZERO);
         sink.open();
@@ -179,9 +182,9 @@ impl Sink {
             return;
         };
         let reason = match Recording::new(setup) {
-            Ok(open) => {
-                self.state = State::Open(Box::new(open));
-                let written = self.write_opening();
+            Ok(mut recording) => {
+                let written = recording.begin(self.epoch).and_then(|()| recording.flush());
+                self.state = State::Open(Box::new(recording));
                 return self.settle(written);
             }
             Err(OpenError::Never(reason)) => {
@@ -192,14 +195,6 @@ impl Sink {
             Err(OpenError::NotNow(reason)) => reason,
         };
         self.stop(reason, 0, 0);
-    }
-
-    fn write_opening(&mut self) -> io::Result<()> {
-        let wall = self.epoch;
-        match &mut self.state {
-            State::Open(open) => open.opening(0, wall).and_then(|()| open.flush()),
-            _ => Ok(()),
-        }
     }
 
     /// Takes note of how writing went.
@@ -224,9 +219,12 @@ impl Sink {
     }
 
     fn stop(&mut self, reason: String, frames: u64, bytes: u64) {
-        (self.hooks.report)(&format!(
-            "recording stopped: {reason}; relaying goes on, and the trace will show the gap"
-        ));
+        // Once is enough for a disk that is full again and again.
+        if !std::mem::replace(&mut self.reported, true) {
+            (self.hooks.report)(&format!(
+                "recording stopped: {reason}; relaying goes on, and the trace will show the gap"
+            ));
+        }
         self.stopped = Some(Stopped {
             reason,
             since: self.epoch,
@@ -242,23 +240,13 @@ impl Sink {
             return;
         };
         stopped.tried = Instant::now();
-        if let State::Unopened(setup) = &self.state {
-            match Recording::new(setup) {
-                Ok(mut open) => {
-                    let began = open.opening(0, self.epoch);
-                    self.state = State::Open(Box::new(open));
-                    if began.is_err() {
-                        self.stopped = Some(stopped);
-                        return;
-                    }
-                }
-                Err(OpenError::NotNow(_) | OpenError::Never(_)) => {
-                    self.stopped = Some(stopped);
-                    return;
-                }
-            }
+        if let State::Unopened(setup) = &self.state
+            && let Ok(recording) = Recording::new(setup)
+        {
+            self.state = State::Open(Box::new(recording));
         }
-        let State::Open(open) = &mut self.state else {
+        let State::Open(recording) = &mut self.state else {
+            self.stopped = Some(stopped);
             return;
         };
         let gap = Gap {
@@ -273,14 +261,15 @@ impl Sink {
             exchange: 0,
             stream: Stream::ServerToClient,
         };
-        let written = open
-            .json(Kind::Gap, of, 0, self.epoch, &gap)
-            .and_then(|()| open.flush());
-        if written.is_err() {
-            open.take_back();
-            self.stopped = Some(stopped);
-        } else {
+        let written = recording
+            .begin(self.epoch)
+            .and_then(|()| recording.json(Kind::Gap, of, 0, self.epoch, &gap))
+            .and_then(|()| recording.flush());
+        if written.is_ok() {
             self.settle(Ok(()));
+        } else {
+            recording.take_back();
+            self.stopped = Some(stopped);
         }
     }
 }

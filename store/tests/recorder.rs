@@ -1,0 +1,209 @@
+//! What is left at the recorder's tap is read back as a run, or counted as lost.
+
+use agent_trace_model::{Channel, End, Ending, Outcome, Stream, Tap};
+use agent_trace_store::Store;
+use agent_trace_store::journal::Bodies;
+use agent_trace_store::recorder::{Durability, Hooks, Options, Recorder, Setup, StdioSession};
+use agent_trace_store::trace::{Run, Runs};
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+fn options() -> Options {
+    Options {
+        redact: true,
+        user_rules: vec![],
+        bodies: Bodies::Full,
+        durability: Durability::Timer,
+        workspace: "default".into(),
+    }
+}
+
+fn setup(store: &Path, options: Options) -> Setup {
+    Setup {
+        store: Store::at(store),
+        options,
+        session: StdioSession {
+            command: vec!["server".into()],
+            environment: vec![("API_KEY".into(), "l1teral-value-of-a-key".into())],
+            ..StdioSession::default()
+        },
+    }
+}
+
+type Reports = Arc<Mutex<Vec<String>>>;
+
+fn start(setup: impl FnOnce() -> Result<Setup, String> + Send + 'static) -> (Recorder, Reports) {
+    let reports = Reports::default();
+    let told = Arc::clone(&reports);
+    let hooks = Hooks {
+        report: Box::new(move |text| told.lock().unwrap().push(text.to_owned())),
+        acknowledge: None,
+        opened: None,
+    };
+    (Recorder::start(setup, hooks).unwrap(), reports)
+}
+
+fn send(tap: &dyn Tap, stream: Stream, text: &str) {
+    let channel = Channel {
+        session: 1,
+        exchange: 0,
+        stream,
+    };
+    tap.copy(channel, tap.now(), text.as_bytes());
+}
+
+fn end() -> End {
+    End {
+        ending: Ending::ClientClosed,
+        exit_code: Some(0),
+        signal: None,
+        killed: false,
+        error: None,
+    }
+}
+
+fn only_run(store: &Path) -> Run {
+    let store = Store::at(store);
+    let listing = store.list().unwrap();
+    assert_eq!(listing.runs.len(), 1);
+    store.open(&listing.runs[0]).unwrap()
+}
+
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < LIMIT, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+const CALL: &str = "{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":{}}}\n";
+const ANSWER: &str = "{\"id\":1,\"result\":{\"content\":[]}}\n";
+
+#[test]
+fn a_session_is_read_back_as_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = setup(folder.path(), options());
+    let (recorder, reports) = start(move || Ok(made));
+    let tap = recorder.tap();
+    send(&*tap, Stream::ClientToServer, CALL);
+    wait_until("the request is known to be open", || tap.unanswered(1) == 1);
+    send(&*tap, Stream::Stderr, "serving l1teral-value-of-a-key\n");
+    send(&*tap, Stream::ServerToClient, &ANSWER[..9]);
+    send(&*tap, Stream::ServerToClient, &ANSWER[9..]);
+    wait_until("its answer is known", || tap.unanswered(1) == 0);
+    assert!(recorder.finish(1, end(), LIMIT));
+
+    let run = only_run(folder.path());
+    assert_eq!(reports.lock().unwrap().len(), 0);
+    assert_eq!(run.steps.len(), 1);
+    assert_eq!((run.steps[0].tool(), run.steps[0].outcome), (Some("t"), Outcome::Ok));
+    let line = String::from_utf8_lossy(&run.errors[0].payload);
+    assert!(line.starts_with("serving [REDACTED:"), "{line}");
+    let ended = run.end.unwrap();
+    assert_eq!(ended.frames, [1, 1, 1]);
+    assert_eq!(ended.bytes, [CALL.len() as u64, ANSWER.len() as u64, 31]);
+    assert_eq!(run.opening.env, ["API_KEY"]);
+}
+
+#[test]
+fn a_store_that_cannot_be_made_is_tried_again_and_the_loss_is_a_gap() {
+    let folder = tempfile::tempdir().unwrap();
+    let blocked = folder.path().join("blocked");
+    fs::write(&blocked, "a file where the store's parent should be").unwrap();
+    let store = blocked.join("store");
+    let made = setup(&store, options());
+    let (recorder, reports) = start(move || Ok(made));
+    let tap = recorder.tap();
+    send(&*tap, Stream::ClientToServer, CALL);
+    wait_until("the user is told", || !reports.lock().unwrap().is_empty());
+    wait_until("the lost request is known to be open", || tap.unanswered(1) == 1);
+    fs::remove_file(&blocked).unwrap();
+    wait_until("recording goes on", || {
+        send(&*tap, Stream::Stderr, "still here\n");
+        store.exists()
+    });
+    send(&*tap, Stream::ServerToClient, ANSWER);
+    assert!(recorder.finish(1, end(), LIMIT));
+
+    let run = only_run(&store);
+    assert_eq!(run.opening.command, ["server"], "the beginning is told all the same");
+    assert_eq!(run.gaps.len(), 1);
+    let gap = &run.gaps[0].1;
+    assert!(gap.frames >= 1 && gap.bytes >= CALL.len() as u64, "{gap:?}");
+    assert_eq!(run.frames.len(), 1, "the answer was recorded");
+    let reports = reports.lock().unwrap();
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    assert!(reports[0].contains("recording stopped"), "{reports:?}");
+}
+
+#[test]
+fn a_setup_that_fails_or_panics_stops_recording_only() {
+    for panics in [false, true] {
+        let (recorder, reports) = start(move || {
+            assert!(!panics, "a bug");
+            Err("the configuration is broken".into())
+        });
+        let tap = recorder.tap();
+        for _ in 0..1000 {
+            send(&*tap, Stream::ClientToServer, CALL);
+        }
+        assert!(recorder.finish(1, end(), LIMIT));
+        let expected = usize::from(!panics);
+        assert_eq!(reports.lock().unwrap().len(), expected);
+    }
+}
+
+#[test]
+fn what_the_queue_had_no_room_for_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = setup(folder.path(), options());
+    let (recorder, _) = start(move || {
+        // As slow as a disk can be: everything is sent before anything is taken.
+        std::thread::sleep(Duration::from_millis(500));
+        Ok(made)
+    });
+    let tap = recorder.tap();
+    let line = format!("{{\"method\":\"x\",\"params\":\"{}\"}}\n", "y".repeat(60_000));
+    for _ in 0..500 {
+        send(&*tap, Stream::ClientToServer, &line);
+    }
+    assert!(recorder.finish(1, end(), LIMIT));
+    let run = only_run(folder.path());
+    let recorded: u64 = run.frames.iter().map(|frame| frame.record.envelope.length).sum();
+    let lost: u64 = run.gaps.iter().map(|(_, gap)| gap.bytes).sum();
+    assert!(lost > 0, "the queue is smaller than what was sent");
+    assert_eq!(recorded + lost, 500 * line.len() as u64);
+    let ended = run.end.unwrap();
+    assert_eq!((ended.bytes[0], ended.lost), (500 * line.len() as u64, lost));
+}
+
+#[test]
+fn with_digests_no_argument_and_no_result_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let digest = Options {
+        bodies: Bodies::Digest,
+        ..options()
+    };
+    let made = setup(folder.path(), digest);
+    let (recorder, _) = start(move || Ok(made));
+    let tap = recorder.tap();
+    let call = "{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":{\"x\":\"private words\"}}}\n";
+    let answer = "{\"id\":1,\"result\":{\"content\":[{\"text\":\"private words\"}],\"isError\":true}}\n";
+    send(&*tap, Stream::ClientToServer, call);
+    send(&*tap, Stream::ServerToClient, answer);
+    send(&*tap, Stream::ServerToClient, "private words\n");
+    send(&*tap, Stream::Stderr, "private words\n");
+    assert!(recorder.finish(1, end(), LIMIT));
+    let run = only_run(folder.path());
+    let step = &run.steps[0];
+    assert_eq!((step.tool(), step.outcome), (Some("t"), Outcome::ToolError));
+    for file in fs::read_dir(Store::at(folder.path()).live()).unwrap() {
+        let bytes = fs::read(file.unwrap().path()).unwrap();
+        assert!(memchr::memmem::find(&bytes, b"private").is_none());
+    }
+}
