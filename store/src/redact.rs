@@ -6,32 +6,37 @@
 //! alone, so that redacting twice is redacting once, and JSON stays JSON.
 //!
 //! - `anchor`: one pass that finds where a secret could be
-//! - `text`: what to do there; `prefix`, `shape`, `header`, `url`, `pair`, `literal` know how
-//!   the kinds of secrets look
-//! - `name`, `value`, `entropy`: whether a name says secret, and whether a value can be one
+//! - `text`: what to do there. `prefix`, `shape`, `header`, `url`, `query`, `literal` know how
+//!   the kinds of secrets look, `pair` knows names with values
+//! - `binding`, `name`, `value`, `judge`, `words`, `entropy`: what binds a value to a name, does
+//!   the name say secret, how far does the value reach, and can it be one
 //! - `view`, `json`: the layers in which a text hides in a text
-//! - `argv`: arguments of commands
+//! - `argv`: arguments of commands; `rules`: what is compiled when
 //! - `mark`: markers, fingerprints, and hits that meet
 //!
 //! What cannot be found: a password without a name that nobody has told us of.
 
 mod anchor;
 mod argv;
+mod binding;
 mod class;
 mod entropy;
 mod header;
 mod json;
+mod judge;
 mod literal;
 mod mark;
 mod name;
 mod pair;
 mod prefix;
+mod query;
 mod rules;
 mod shape;
 mod text;
 mod url;
 mod value;
 mod view;
+mod words;
 
 use anchor::Filter;
 use literal::Literals;
@@ -143,10 +148,8 @@ impl Redactor {
                     .add(&self.key, &value[secret], Kind::known(kind));
             }
             for hit in self.hits(value) {
-                let secret = &value[hit.range];
                 self.literals
-                    .add(&self.key, &rules::percent_decoded(secret), hit.kind.clone());
-                self.literals.add(&self.key, secret, hit.kind);
+                    .add_found(&self.key, &value[hit.range], hit.kind);
             }
         }
         self.compile();
@@ -157,7 +160,7 @@ impl Redactor {
         for (arg, hits) in args.iter().zip(argv::scan(self, args)) {
             for hit in hits {
                 self.literals
-                    .add(&self.key, &arg.as_ref().as_bytes()[hit.range], hit.kind);
+                    .add_found(&self.key, &arg.as_ref().as_bytes()[hit.range], hit.kind);
             }
         }
         self.compile();
@@ -264,6 +267,7 @@ impl Redactor {
         !self.user.is_empty()
             || self.filter.find(text).peek().is_some()
             || view::has_odd_escape(text)
+            || view::has_lone_secret(text)
             || self.literals_escaped && memchr::memchr(b'\\', text).is_some()
     }
 
@@ -344,7 +348,7 @@ impl Carry {
             kind: Kind::known("private-key"),
             rank: mark::Rank::Shape,
             print: secret,
-            bare: false,
+            bare: None,
         })
     }
 }

@@ -38,7 +38,7 @@ pub const FIXED: usize = 64;
 pub const DIGEST: usize = 32;
 const SPAN: usize = 12;
 /// How many spans fit; the rest is only flagged.
-const MOST_SPANS: usize = (u16::MAX as usize - FIXED - DIGEST) / SPAN;
+pub(crate) const MOST_SPANS: usize = (u16::MAX as usize - FIXED - DIGEST) / SPAN;
 /// The largest payload that a reader takes for possible.
 pub const MOST_PAYLOAD: usize = 64 << 20;
 

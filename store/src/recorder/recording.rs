@@ -3,7 +3,7 @@
 use super::sink::Piece;
 use super::sync::Syncer;
 use super::{Durability, Options, Setup, StdioSession, bodies};
-use crate::journal::format::{Span, narrow};
+use crate::journal::format::{MOST_SPANS, Span, narrow};
 use crate::journal::header::{Header, Meta, Redaction, SessionOpen};
 use crate::journal::writer::Writer;
 use crate::journal::{Bodies, Envelope, Flags, Kind};
@@ -115,7 +115,7 @@ impl Recording {
         let raw = digested.as_deref().unwrap_or(piece.raw);
         let changed = self.options.redact
             && self.hide(raw, piece.framing, piece.carry, &mut text, &mut hidden);
-        let spans = hidden.iter().map(|hidden| Span {
+        let spans = hidden.iter().take(MOST_SPANS + 1).map(|hidden| Span {
             at: hidden.at,
             length: hidden.marker,
             original: hidden.original,

@@ -11,8 +11,9 @@ use super::header;
 use super::mark::{Hit, Kind, Rank, is_marked, print, settle};
 use super::name::{Says, Strength, name_says_secret};
 use super::pair::is_weak_secret;
-use super::value::{is_path, is_reference};
+use super::rules::variable_says_secret;
 use super::view::Scan;
+use super::words::{is_path, is_reference};
 
 /// What the next argument is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,8 @@ enum Next {
     User,
     /// `name=value; …` or a file's name.
     Cookies,
+    /// A command line: as any text.
+    Script,
 }
 
 /// The settled hits of each argument.
@@ -47,7 +50,7 @@ pub(super) fn scan<S: AsRef<str>>(redactor: &Redactor, args: &[S]) -> Vec<Vec<Hi
                     kind: Kind::known(kind),
                     rank: Rank::Name,
                     print,
-                    bare: false,
+                    bare: None,
                 });
             }
         };
@@ -57,6 +60,7 @@ pub(super) fn scan<S: AsRef<str>>(redactor: &Redactor, args: &[S]) -> Vec<Vec<Hi
             Next::Value(says) if !(is_flag && text.starts_with(b"--")) => add(value(text, 0, says)),
             Next::Header => add(header_value(text)),
             Next::User => add(user(text)),
+            Next::Script => {}
             Next::Cookies if text.contains(&b'=') => add(Some((0..text.len(), "cookie"))),
             _ => {
                 add(assignment(text));
@@ -97,7 +101,15 @@ fn assignment(text: &[u8]) -> Option<(Range<usize>, &'static str)> {
         && name
             .iter()
             .all(|&byte| Class::DOTTED.has(byte) || matches!(byte, b':' | b'/' | b'@'));
-    value(text, sign + 1, name_says_secret(name).filter(|_| named)?)
+    let says = name_says_secret(name).filter(|_| named)?;
+    // `-e KEY=x`
+    let loud = !Class::LOWER.any(name) && variable_says_secret(name, &text[sign + 1..]).is_some();
+    let strength = if loud {
+        Strength::Strong
+    } else {
+        says.strength
+    };
+    value(text, sign + 1, Says { strength, ..says })
 }
 
 /// `Name: value`
@@ -144,6 +156,20 @@ fn after_flag(flag: &str, programs: &[&str]) -> Next {
             return Next::User;
         }
         "-b" | "--cookie" if runs(&["curl"]) => return Next::Cookies,
+        "-c" | "-lc"
+            if runs(&[
+                "sh",
+                "bash",
+                "zsh",
+                "dash",
+                "fish",
+                "cmd",
+                "powershell",
+                "pwsh",
+            ]) =>
+        {
+            return Next::Script;
+        }
         "-p" if runs(&["sshpass", "login", "mongosh", "mongo", "mongodump", "lftp"]) => {
             return password;
         }

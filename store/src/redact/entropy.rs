@@ -46,7 +46,10 @@ fn is_mixed(value: &[u8]) -> bool {
 
 /// A digest (hex, perhaps with its algorithm, or `sha512-` and base64), a UUID or a number.
 pub(super) fn is_digest(value: &[u8]) -> bool {
-    let (algorithm, rest) = match value.iter().position(|&byte| byte == b':' || byte == b'-') {
+    let (algorithm, rest) = match value
+        .iter()
+        .position(|byte| matches!(byte, b':' | b'-' | b'='))
+    {
         Some(at) if value.len() > 16 => (&value[..at], &value[at + 1..]),
         _ => (&value[..0], value),
     };
@@ -67,7 +70,7 @@ pub(super) fn is_digest(value: &[u8]) -> bool {
 }
 
 /// How often neighbours within a word are of different classes, times two; a capital at the
-/// start of a camel-case word does not count, or half if the word before is a single letter.
+/// start of a camel-case word does not count, or half if words are of one or two letters.
 fn changes(value: &[u8]) -> usize {
     let class = |byte: u8| match byte {
         b'a'..=b'z' => 1,
@@ -90,7 +93,7 @@ fn changes(value: &[u8]) -> usize {
         count += match (hump, after_hump) {
             _ if a == 0 || b == 0 => 0,
             (true, _) => usize::from(run == 0),
-            (_, true) => usize::from(next != 1) * 2,
+            (_, true) => usize::from(next != 1),
             _ => 2,
         };
         run = 0;

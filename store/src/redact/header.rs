@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use super::class::Class;
+use super::judge::{Binding, is_own_name, is_plausible};
 use super::mark::{Rank, is_marked};
 use super::shape::after_scheme;
 use super::text::Text;
-use super::value::{
-    Binding, JUDGED, is_placeholder, is_plausible, is_prose, is_vocabulary, quoted_end, trim,
-};
+use super::value::{JUDGED, quoted_end, trim};
+use super::words::{is_placeholder, is_prose, is_vocabulary};
 
 /// Schemes whose name is kept; what follows is hidden.
 const SCHEMES: &[&[u8]] = &[
@@ -75,6 +75,9 @@ pub(super) fn bearer(text: &mut Text<'_>, at: usize) {
 
 fn is_credential(value: &[u8]) -> bool {
     if is_placeholder(value) || is_vocabulary(value) || value.len() < 8 {
+        return false;
+    }
+    if memchr::memmem::find(value, b"://").is_some() {
         return false;
     }
     let inner_capitals = value
@@ -157,14 +160,16 @@ pub(super) fn header(text: &mut Text<'_>, start: usize, quote: Option<u8>, kind:
         {
             false
         }
-        "cookie" => credentials.contains(&b'=') || is_plausible(credentials, Binding::Colon, false),
+        "cookie" => is_cookie(credentials) || is_lone_value(credentials),
         _ if skip > 0 => {
             let word = credentials
                 .split(u8::is_ascii_whitespace)
                 .next()
                 .unwrap_or_default();
             let alone = word.len() == credentials.len();
-            !is_vocabulary(word) && (alone && word.len() >= 6 || Class::DIGIT.any(credentials))
+            !is_vocabulary(word)
+                && !is_own_name(word)
+                && (alone && word.len() >= 6 || Class::DIGIT.any(credentials))
         }
         _ => {
             let last = credentials
@@ -179,6 +184,19 @@ pub(super) fn header(text: &mut Text<'_>, start: usize, quote: Option<u8>, kind:
         let end = line_end(text.bytes, start, quote, usize::MAX);
         text.known(trim(text.bytes, start + skip..end), kind, Rank::Name);
     }
+}
+
+/// Whether `value` is one word that looks like a value.
+fn is_lone_value(value: &[u8]) -> bool {
+    !value.iter().any(u8::is_ascii_whitespace) && is_plausible(value, Binding::Colon, false)
+}
+
+/// Whether `value` starts with a cookie: `name=value` without blanks.
+fn is_cookie(value: &[u8]) -> bool {
+    let first = value.split(|&byte| byte == b';').next().unwrap_or_default();
+    let name = first.iter().position(|&byte| byte == b'=');
+    let blank = first.iter().any(u8::is_ascii_whitespace);
+    name.is_some_and(|name| name > 0 && first.len() > name + 1 && first[name + 1] != b'=') && !blank
 }
 
 /// The end of a header's value, looking at `most` bytes.

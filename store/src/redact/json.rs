@@ -14,8 +14,8 @@ use super::mark::{Hit, Kind, Rank, is_marked, print};
 use super::name::{Says, Strength, is_opaque, name_says_secret};
 use super::pair::is_weak_secret;
 use super::text::Text;
-use super::value::{is_path, is_reference};
 use super::view::Scan;
+use super::words::{is_path, is_reference, is_vocabulary};
 
 /// Deeper arrays and objects are looked at without what they are part of.
 const MAX_DEPTH: usize = 512;
@@ -24,14 +24,22 @@ const MAX_DEPTH: usize = 512;
 #[derive(Clone, Default)]
 struct Frame {
     object: bool,
-    /// The name of the array says that its strings are secret.
+    /// The array belongs to a name that says secret.
     says: Option<Says>,
     /// The array, or the array around the object, is one of cookies.
     cookies: bool,
-    /// The object has a member `name` that says secret.
+    /// The array is in an array, as one of a list of pairs.
+    listed: bool,
+    /// Values in the array so far.
+    count: usize,
+    /// What the object's member `name` or the array's first string says.
     named: Option<Says>,
-    /// The object has a member `value`.
+    /// The object's member `value`, or the array's second string.
     value: Option<Range<usize>>,
+    /// Names in the object are properties of a JSON schema.
+    schema: bool,
+    /// What the array's last string says, as a flag of a command.
+    flag: Option<Says>,
 }
 
 /// The walk through one JSON text.
@@ -45,6 +53,14 @@ struct Walk<'a, 's, 'r> {
     backslash: usize,
     /// What the user's rules say of the text as a whole.
     user: std::iter::Peekable<std::vec::IntoIter<(Range<usize>, Kind)>>,
+    here: Frame,
+    around: Vec<Frame>,
+    /// How many levels of nesting `around` has no room for.
+    deep: usize,
+    /// The name of the member whose value comes next.
+    key: Range<usize>,
+    /// What it says.
+    says: Option<Says>,
 }
 
 /// Looks for secrets in `text` if it is one JSON text, and says whether it is. Of what is
@@ -56,7 +72,7 @@ pub(super) fn json<'a, 'r: 'a>(
     hits: &mut Vec<Hit>,
 ) -> bool {
     let before = hits.len();
-    let user = scan.user_hits(text, level);
+    let user = scan.user_hits(text).into_iter().peekable();
     let finder = scan.redactor.filter.find(text);
     let mut walk = Walk {
         text,
@@ -65,7 +81,16 @@ pub(super) fn json<'a, 'r: 'a>(
         hits,
         finder,
         backslash: 0,
-        user: user.into_iter().peekable(),
+        user,
+        // No array: what is at the root is in nothing.
+        here: Frame {
+            object: true,
+            ..Frame::default()
+        },
+        around: Vec::new(),
+        deep: 0,
+        key: 0..0,
+        says: None,
     };
     let valid = walk.run();
     if !valid {
@@ -76,114 +101,125 @@ pub(super) fn json<'a, 'r: 'a>(
 
 impl Walk<'_, '_, '_> {
     fn run(&mut self) -> bool {
-        let mut here = Frame::default();
-        let mut stack: Vec<Frame> = Vec::new();
-        let mut deep = 0_usize;
-        let mut key = 0..0;
-        let mut key_says = None;
-        let mut flag: Option<Says> = None;
         for item in Scanner::new(self.text) {
             let Ok(item) = item else {
                 return false;
             };
             match item.token {
                 Token::Key => {
-                    key = item.start + 1..item.end - 1;
-                    key_says = self.key(key.clone());
+                    self.key = item.start + 1..item.end - 1;
+                    self.says = self.name(self.key.clone()).filter(|_| !self.here.schema);
                 }
-                Token::ObjectOpen | Token::ArrayOpen => {
-                    let object = item.token == Token::ObjectOpen;
-                    let says = key_says.take().filter(|_| !object);
-                    let cookies = says.is_some_and(|says| says.kind == "cookie")
-                        || object && here.cookies && !here.object;
-                    let next = Frame {
-                        object,
-                        says,
-                        cookies,
-                        ..Frame::default()
-                    };
-                    if stack.len() < MAX_DEPTH {
-                        stack.push(std::mem::replace(&mut here, next));
-                    } else {
-                        deep += 1;
-                        here = next;
-                    }
-                    flag = None;
-                }
-                Token::ObjectClose | Token::ArrayClose => {
-                    if let (Some(says), Some(value)) = (here.named, here.value.take()) {
-                        self.field(says, value, b"");
-                    }
-                    here = if deep > 0 {
-                        deep -= 1;
-                        Frame {
-                            object: false,
-                            ..Frame::default()
-                        }
-                    } else {
-                        stack.pop().unwrap_or_default()
-                    };
-                    key_says = None;
-                    flag = None;
-                }
-                Token::String => {
-                    let value = item.start + 1..item.end - 1;
-                    let name = if key.is_empty() {
-                        &[][..]
-                    } else {
-                        &self.text[key.clone()]
-                    };
-                    let closer = self.string(value.clone(), name);
-                    if here.object {
-                        if let Some(says) = key_says.take() {
-                            self.field(says, value.clone(), name);
-                        } else if is_value_name(name) {
-                            if here.cookies {
-                                self.field(
-                                    Says {
-                                        strength: Strength::Strong,
-                                        kind: "cookie",
-                                    },
-                                    value.clone(),
-                                    b"",
-                                );
-                            }
-                            here.value = Some(value.clone());
-                        }
-                        if closer && is_name_name(name) {
-                            here.named = name_says_secret(&self.decoded(value));
-                        }
-                    } else {
-                        let text = &self.text[value.clone()];
-                        if let Some(says) = here.says {
-                            self.field(says, value.clone(), b"");
-                        } else if let Some(says) = flag.take()
-                            && !text.starts_with(b"-")
-                        {
-                            self.field(says, value.clone(), b"");
-                        }
-                        let is_flag = closer && text.starts_with(b"-") && !text.contains(&b'=');
-                        flag = if is_flag {
-                            name_says_secret(text)
-                        } else {
-                            None
-                        };
-                    }
-                    key = 0..0;
-                }
+                Token::ObjectOpen => self.open(true),
+                Token::ArrayOpen => self.open(false),
+                Token::ObjectClose | Token::ArrayClose => self.close(),
+                Token::String if self.here.object => self.member(item.start + 1..item.end - 1),
+                Token::String => self.element(item.start + 1..item.end - 1),
                 Token::Number | Token::Literal => {
-                    self.number(item.start..item.end, key_says.take());
-                    key = 0..0;
-                    flag = None;
+                    self.number(item.start..item.end);
+                    self.here.count += 1;
+                    self.here.flag = None;
                 }
             }
         }
         true
     }
 
+    fn open(&mut self, object: bool) {
+        let says = self.says.take().filter(|_| !object);
+        let in_array = !self.here.object;
+        let cookies = says.is_some_and(|says| says.kind == "cookie")
+            || object && in_array && self.here.cookies;
+        self.here.count += 1;
+        self.here.flag = None;
+        let schema = object
+            && self.here.object
+            && matches!(
+                &self.text[self.key.clone()],
+                b"dependentRequired" | b"dependencies"
+            );
+        let next = Frame {
+            object,
+            schema,
+            says,
+            cookies,
+            listed: !object && in_array,
+            ..Frame::default()
+        };
+        let outer = std::mem::replace(&mut self.here, next);
+        if self.around.len() < MAX_DEPTH {
+            self.around.push(outer);
+        } else {
+            self.deep += 1;
+        }
+    }
+
+    fn close(&mut self) {
+        let pair = self.here.object || self.here.listed && self.here.count == 2;
+        if let (true, Some(says), Some(value)) = (pair, self.here.named, self.here.value.take()) {
+            self.field(says, value, b"");
+        }
+        self.here = match self.deep.checked_sub(1) {
+            Some(less) => {
+                self.deep = less;
+                // An array's strings pass for members without a name.
+                Frame {
+                    object: true,
+                    ..Frame::default()
+                }
+            }
+            None => self.around.pop().unwrap_or_default(),
+        };
+        self.says = None;
+    }
+
+    /// A string that is a member's value.
+    fn member(&mut self, value: Range<usize>) {
+        let text = self.text;
+        let name = &text[self.key.clone()];
+        let worth = self.string(value.clone(), is_opaque(name));
+        if let Some(says) = self.says.take() {
+            self.field(says, value.clone(), name);
+        } else if is_value_name(name) {
+            if self.here.cookies {
+                self.field(
+                    Says {
+                        strength: Strength::Strong,
+                        kind: "cookie",
+                    },
+                    value.clone(),
+                    b"",
+                );
+            }
+            self.here.value = Some(value.clone());
+        }
+        if worth && is_name_name(name) {
+            self.here.named = name_says_secret(&unescape(&text[value]).bytes);
+        }
+    }
+
+    /// A string in an array.
+    fn element(&mut self, value: Range<usize>) {
+        let text = &self.text[value.clone()];
+        let worth = self.string(value.clone(), false);
+        let after_flag = self.here.flag.take().filter(|_| !text.starts_with(b"-"));
+        if let Some(says) = self.here.says.or(after_flag) {
+            self.field(says, value.clone(), b"");
+        }
+        if worth && text.starts_with(b"-") && !text.contains(&b'=') {
+            self.here.flag = name_says_secret(text);
+        }
+        match self.here.count {
+            0 if worth => self.here.named = name_says_secret(text),
+            1 => self.here.value = Some(value),
+            _ => {}
+        }
+        self.here.count += 1;
+    }
+
     /// Looks at a member's name, which may itself hold a secret.
-    fn key(&mut self, key: Range<usize>) -> Option<Says> {
-        if !self.string(key.clone(), b"") {
+    fn name(&mut self, key: Range<usize>) -> Option<Says> {
+        if !self.string(key.clone(), false) {
             return None;
         }
         if self.text[key.clone()].contains(&b'\\') {
@@ -193,7 +229,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Looks at a string's content; `false` if nothing in it can say or be secret.
-    fn string(&mut self, content: Range<usize>, name: &[u8]) -> bool {
+    fn string(&mut self, content: Range<usize>, opaque: bool) -> bool {
         self.whole_text_hits(&content, false);
         let escaped = self.is_escaped(&content);
         let candidate = self
@@ -206,7 +242,6 @@ impl Walk<'_, '_, '_> {
         {
             return false;
         }
-        let opaque = is_opaque(name);
         let first = self.hits.len();
         if escaped {
             self.finder.skip_to(content.end);
@@ -229,8 +264,8 @@ impl Walk<'_, '_, '_> {
                 view.candidate(candidate, opaque);
             }
         }
-        view.whole(self.scan.aws);
-        self.scan.beside(text, self.level, opaque, self.hits, first);
+        view.whole(self.scan.aws.filter(|_| !opaque));
+        self.scan.beside(text, self.level, opaque, self.hits);
         for hit in &mut self.hits[first..] {
             hit.range = content.start + hit.range.start..content.start + hit.range.end;
         }
@@ -245,10 +280,6 @@ impl Walk<'_, '_, '_> {
         self.backslash < content.end
     }
 
-    fn decoded(&self, content: Range<usize>) -> Vec<u8> {
-        unescape(&self.text[content]).bytes
-    }
-
     /// Hides the value of a name that says secret, if it is one.
     fn field(&mut self, says: Says, content: Range<usize>, name: &[u8]) {
         let view = unescape(&self.text[content.clone()]);
@@ -259,6 +290,8 @@ impl Walk<'_, '_, '_> {
         let file = is_path(part) && (says.kind != "password" || name.eq_ignore_ascii_case(b"pwd"));
         let accepted = match says.strength {
             _ if no_secret || file => false,
+            // What `fetch` may do with credentials.
+            Strength::Strong if says.kind == "credential" && is_vocabulary(part) => false,
             Strength::Strong => true,
             Strength::Weak => is_weak_secret(part, says),
         };
@@ -271,13 +304,14 @@ impl Walk<'_, '_, '_> {
                 kind: Kind::known(says.kind),
                 rank: Rank::Name,
                 print,
-                bare: false,
+                bare: None,
             });
         }
     }
 
     /// A number is secret if it is a literal, or a password of digits.
-    fn number(&mut self, range: Range<usize>, says: Option<Says>) {
+    fn number(&mut self, range: Range<usize>) {
+        let says = self.says.take();
         self.whole_text_hits(&range, true);
         let text = &self.text[range.clone()];
         self.finder.skip_to(range.start);
@@ -296,7 +330,7 @@ impl Walk<'_, '_, '_> {
                     kind: literal.kind,
                     rank: Rank::Literal,
                     print,
-                    bare: true,
+                    bare: Some(self.level),
                 });
             }
         }
@@ -309,7 +343,7 @@ impl Walk<'_, '_, '_> {
                 kind: Kind::known("password"),
                 rank: Rank::Name,
                 print,
-                bare: true,
+                bare: Some(self.level),
             });
         }
     }
@@ -330,7 +364,7 @@ impl Walk<'_, '_, '_> {
                     kind,
                     rank: Rank::User,
                     print,
-                    bare,
+                    bare: bare.then_some(self.level),
                 });
             }
         }

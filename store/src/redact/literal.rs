@@ -12,7 +12,7 @@ use super::class::Class;
 use super::entropy::looks_random;
 use super::mark::{Kind, is_marked, print};
 use super::prefix::SHAPES;
-use super::value::{is_path, is_reference, is_vocabulary};
+use super::words::{is_path, is_reference, is_vocabulary};
 
 /// Shorter values are not looked for.
 const LEAST: usize = 6;
@@ -92,6 +92,20 @@ impl Literals {
                 push(line.to_vec(), 0, true);
             }
         }
+    }
+
+    /// Adds a secret that a rule found, and what it says with its percent-encoding resolved. Of
+    /// cookies the values are added, one by one.
+    pub(super) fn add_found(&mut self, key: &Key, secret: &[u8], kind: Kind) {
+        if kind.as_str() == "cookie" {
+            for cookie in secret.split(|&byte| byte == b';') {
+                if let Some(sign) = memchr::memchr(b'=', cookie) {
+                    self.add(key, &cookie[sign + 1..], kind.clone());
+                }
+            }
+        }
+        self.add(key, &percent_decoded(secret), kind.clone());
+        self.add(key, secret, kind);
     }
 
     pub(super) fn anchors(&self, builder: &mut Builder) {
@@ -217,6 +231,30 @@ fn percent(value: &[u8], form: bool) -> Vec<u8> {
             b' ' if form => out.push(b'+'),
             _ if Class::DOTTED.has(byte) || byte == b'~' => out.push(byte),
             _ => out.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+        }
+    }
+    out
+}
+
+/// `secret` with its percent-encoding resolved.
+fn percent_decoded(secret: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(secret.len());
+    let mut at = 0;
+    while let Some(&byte) = secret.get(at) {
+        let digit = |at: usize| {
+            secret
+                .get(at)
+                .and_then(|&byte| char::from(byte).to_digit(16))
+        };
+        match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high << 4 | low) as u8);
+                at += 3;
+            }
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
         }
     }
     out

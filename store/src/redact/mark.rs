@@ -126,8 +126,8 @@ pub(super) struct Hit {
     pub(super) rank: Rank,
     /// Fingerprint of the secret with its escapes resolved.
     pub(super) print: u32,
-    /// It is a JSON number: the marker needs quotes.
-    pub(super) bare: bool,
+    /// It is a JSON number, in so many JSON strings: the marker needs quotes.
+    pub(super) bare: Option<usize>,
 }
 
 /// The fingerprint of a secret.
@@ -217,6 +217,7 @@ pub(super) fn settle(text: &[u8], hits: &mut Vec<Hit>, decoded: impl Fn(Range<us
             b.print,
         ))
     });
+    let mut grown = vec![];
     hits.dedup_by(|next, last| {
         if next.range.start >= last.range.end {
             return false;
@@ -227,11 +228,20 @@ pub(super) fn settle(text: &[u8], hits: &mut Vec<Hit>, decoded: impl Fn(Range<us
         }
         if next.range.end > last.range.end {
             last.range.end = next.range.end;
-            last.print = decoded(last.range.clone());
+            // Hashed once at the end: many hits can meet.
+            if grown.last() != Some(&last.range.start) {
+                grown.push(last.range.start);
+            }
         }
-        last.bare |= next.bare;
+        last.bare = last.bare.or(next.bare);
         true
     });
+    let mut grown = grown.into_iter().peekable();
+    for hit in hits {
+        if grown.next_if_eq(&hit.range.start).is_some() {
+            hit.print = decoded(hit.range.clone());
+        }
+    }
 }
 
 fn is_continuation(text: &[u8], at: usize) -> bool {
@@ -261,7 +271,10 @@ pub(super) fn write(text: &[u8], hits: &[Hit], out: &mut Vec<u8>, spans: &mut Ve
         out.extend_from_slice(&text[copied..hit.range.start]);
         copied = hit.range.end;
         let start = out.len();
-        let quote = if hit.bare { "\"" } else { "" };
+        let quote = hit.bare.map_or_else(String::new, |level| {
+            // Each JSON string around it doubles the backslashes and adds one for the quote.
+            "\\".repeat((1 << level.min(8)) - 1) + "\""
+        });
         let marker = format!(
             "{quote}[REDACTED:{}:{:08x}]{quote}",
             hit.kind.as_str(),
@@ -299,7 +312,7 @@ mod tests {
             kind: Kind::known(kind),
             rank,
             print: 7,
-            bare: false,
+            bare: None,
         }
     }
 

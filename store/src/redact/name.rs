@@ -46,9 +46,7 @@ pub fn name_says_secret(name: &[u8]) -> Option<Says> {
             kind: "session-id",
         });
     }
-    if after.iter().any(|word| ABOUT.contains(word))
-        || before.iter().any(|word| STATES.contains(word))
-    {
+    if after.iter().any(|word| is_about(word)) || before.iter().any(|word| STATES.contains(word)) {
         return None;
     }
     let says = head.judge(before)?;
@@ -100,6 +98,7 @@ pub(super) fn is_qualified(name: &[u8]) -> bool {
             *first == "api" || KEY_OF.contains(first) || NO_KEY.contains(first)
         }
         [first, "token" | "tokens", ..] => NO_TOKEN.contains(first),
+        [first, "code", ..] => CODE_OF.contains(first),
         _ => false,
     }
 }
@@ -117,6 +116,10 @@ enum Head {
     Token,
     Key,
     Pass,
+    /// A personal access token, or a pattern.
+    Pat,
+    /// `code_verifier`
+    Verifier,
     Weak(&'static str),
 }
 
@@ -132,10 +135,11 @@ fn head(word: &str) -> Option<Head> {
         "bearer" | "jwt" => Head::Sure("token"),
         "apikey" | "apikeys" => Head::Sure("api-key"),
         "mnemonic" => Head::Sure("mnemonic"),
-        "verifier" => Head::Weak("code"),
+        "verifier" => Head::Verifier,
         "token" => Head::Token,
         "key" | "keys" => Head::Key,
         "pass" => Head::Pass,
+        "pat" => Head::Pat,
         "tokens" => Head::Weak("token"),
         "auth" => Head::Weak("authorization"),
         "session" | "sid" => Head::Weak("session"),
@@ -162,6 +166,8 @@ fn compact(word: &str) -> Option<Head> {
         ("signingkey", Head::Sure("key")),
         ("masterkey", Head::Sure("key")),
         ("authkey", Head::Sure("key")),
+        ("appkey", Head::Sure("key")),
+        ("privkey", Head::Sure("key")),
         ("secret", Head::Sure("secret")),
         ("token", Head::Token),
         ("cookie", Head::Sure("cookie")),
@@ -171,6 +177,12 @@ fn compact(word: &str) -> Option<Head> {
     ];
     if word.len() < 6 || word == "oldpwd" {
         return None;
+    }
+    if word
+        .strip_suffix("pass")
+        .is_some_and(|of| PASS_OF.contains(&of))
+    {
+        return Some(Head::Password);
     }
     let (end, head) = ENDS.iter().find(|(end, _)| word.ends_with(end))?;
     let rest = &word[..word.len() - end.len()];
@@ -209,6 +221,17 @@ impl Head {
                 Some(word) if PASS_OF.contains(word) => strong("password"),
                 _ => weak("password"),
             },
+            Self::Verifier => (before.last() == Some(&"code")).then_some(Says {
+                strength: Strength::Strong,
+                kind: "code",
+            }),
+            Self::Pat => match before.last() {
+                Some(
+                    &("ado" | "azure" | "bitbucket" | "devops" | "ext" | "gh" | "git" | "github"
+                    | "gitlab" | "jira"),
+                ) => strong("token"),
+                _ => weak("token"),
+            },
             Self::Key => match before.last() {
                 Some(&"api") => strong("api-key"),
                 Some(word) if KEY_OF.contains(word) => strong("key"),
@@ -216,21 +239,10 @@ impl Head {
                 _ => weak("key"),
             },
             // `authorization_code`, `oauth_code`, `code_verifier`: single use, yet secret.
-            Self::Weak("code") => {
-                let grant = before.last().is_some_and(|word| {
-                    matches!(
-                        *word,
-                        "authorization"
-                            | "auth"
-                            | "oauth"
-                            | "code"
-                            | "device"
-                            | "recovery"
-                            | "backup"
-                    )
-                });
-                if grant { strong("code") } else { weak("code") }
-            }
+            Self::Weak("code") => match before.last() {
+                Some(word) if CODE_OF.contains(word) => strong("code"),
+                _ => weak("code"),
+            },
             Self::Weak(kind) => weak(kind),
         }
     }
@@ -239,21 +251,25 @@ impl Head {
 /// Words after the head that make a name speak *about* a secret.
 #[rustfmt::skip]
 const ABOUT: &[&str] = &[
-    "address", "age", "alg", "algorithm", "algorithms", "alias", "amount", "arn", "at", "audience", "backend", "balance", "box", "budget",
-    "button", "callback", "challenge", "change", "changed", "checksum", "claims", "color", "contract", "cost", "count", "counts", "created",
-    "date", "decimals", "desc", "description", "digest", "dir", "directory", "disabled", "driver", "duration", "email", "enabled",
-    "endpoint", "endpoints", "engine", "entry", "env", "envvar", "error", "errors", "exchange", "exists", "expiration", "expire", "expired",
-    "expires", "expiry", "factory", "family", "field", "fields", "file", "filename", "files", "fingerprint", "flag", "folder", "form", "format",
-    "four", "generator", "grant", "handler", "header", "help", "hint", "hints", "holder", "id", "ids", "idx", "index", "input", "invalid",
-    "issuer", "jar", "kind", "label", "labels", "language", "last", "latency", "len", "length", "lifetime", "limit", "limits", "link", "list",
-    "location", "manager", "masked", "max", "message", "method", "methods", "min", "mode", "model", "name", "names", "offset", "on", "option",
-    "options", "owner", "page", "param", "parameter", "path", "paths", "pattern", "per", "placeholder", "policies", "policy", "position",
-    "prefix", "preview", "price", "prompt", "properties", "provider", "providers", "query", "question", "rate", "ratio", "ref", "reference", "refs",
-    "regex", "required", "reset", "rotation", "rule", "rules", "schema", "scope", "scopes", "selector", "service", "services", "size", "sizes",
-    "sock", "source", "status", "storage", "store", "strength", "style", "suffix", "supply", "supported", "symbol", "thumbprint", "time",
-    "timeout", "timestamp", "title", "tokenizer", "total", "ttl", "type", "types", "updated", "uri", "uris", "url", "urls", "usage", "used",
+    "address", "age", "alg", "algorithm", "alias", "amount", "arn", "at", "audience", "backend", "balance", "based", "box", "budget",
+    "button", "callback", "challenge", "change", "changed", "checksum", "claims", "color", "contract", "cost", "count", "created", "date",
+    "decimals", "desc", "description", "digest", "dir", "directory", "disabled", "driver", "duration", "email", "enabled", "encryption",
+    "endpoint", "engine", "entry", "env", "envvar", "error", "exchange", "exists", "expiration", "expire", "expired", "expiry", "factory",
+    "family", "field", "file", "filename", "fingerprint", "flag", "folder", "form", "format", "four", "generator", "grant", "handler",
+    "header", "help", "hint", "holder", "id", "idx", "index", "input", "invalid", "issuer", "jar", "kind", "label", "language", "last",
+    "latency", "ldflags", "len", "length", "lifetime", "limit", "link", "list", "location", "manager", "masked", "max", "message", "method",
+    "min", "mode", "model", "name", "offset", "on", "option", "owner", "page", "param", "parameter", "path", "pattern", "per",
+    "placeholder", "policies", "policy", "position", "prefix", "preview", "price", "prompt", "properties", "provider", "query", "question",
+    "rate", "ratio", "ref", "reference", "regex", "required", "reset", "rotation", "rule", "schema", "scope", "selector", "service", "size",
+    "sock", "source", "state", "status", "stdin", "storage", "store", "strength", "style", "suffix", "supply", "supported", "symbol",
+    "thumbprint", "time", "timeout", "timestamp", "title", "tokenizer", "total", "ttl", "type", "updated", "uri", "url", "usage", "used",
     "valid", "validation", "validator", "validity", "var", "variable", "vault", "verified", "version", "visibility", "visible", "window",
 ];
+
+fn is_about(word: &str) -> bool {
+    let one = word.strip_suffix('s').unwrap_or(word);
+    ABOUT.contains(&word) || ABOUT.contains(&one)
+}
 
 /// Words before the head that make a name a yes-or-no or an event.
 #[rustfmt::skip]
@@ -274,6 +290,17 @@ const NO_TOKEN: &[&str] = &[
     "start", "starting", "stop", "sub", "sync", "syntax", "theme", "unk", "word",
 ];
 
+/// Codes that are exchanged for a token, or replace a password.
+const CODE_OF: &[&str] = &[
+    "auth",
+    "authorization",
+    "backup",
+    "code",
+    "device",
+    "oauth",
+    "recovery",
+];
+
 /// `smtp_pass` is a password, `render_pass` is not.
 #[rustfmt::skip]
 const PASS_OF: &[&str] = &[
@@ -285,10 +312,10 @@ const PASS_OF: &[&str] = &[
 /// Keys that open something.
 #[rustfmt::skip]
 const KEY_OF: &[&str] = &[
-    "access", "account", "admin", "aes", "anon", "anthropic", "app", "application", "auth", "azure", "brave", "cf", "client", "cloudflare",
+    "access", "account", "admin", "aes", "anon", "anthropic", "app", "application", "auth", "authentication", "azure", "brave", "cf", "client", "cloudflare",
     "cohere", "consumer", "datadog", "dd", "decryption", "deploy", "deepseek", "encryption", "exa", "figma", "firecrawl", "functions", "gemini", "github",
     "gitlab", "google", "groq", "hf", "hmac", "huggingface", "integration", "jwt", "linear", "mailgun", "maps", "master", "mistral", "newrelic", "notion",
-    "openai", "openrouter", "perplexity", "pinecone", "private", "rest", "role", "secret", "sendgrid", "serp", "serpapi", "server", "service", "shared",
+    "openai", "openrouter", "perplexity", "pinecone", "priv", "privacy", "private", "rest", "role", "secret", "sendgrid", "serp", "serpapi", "server", "service", "shared",
     "signing", "ssh", "stripe", "subscription", "supabase", "tavily", "twilio", "webhook", "write", "xai",
 ];
 
@@ -403,189 +430,42 @@ mod tests {
 
     #[test]
     fn strong_names() {
-        for name in [
-            "password",
-            "Password",
-            "db_password",
-            "dbPassword",
-            "PGPASSWORD",
-            "MYSQL_PWD",
-            "passwd",
-            "passphrase",
-            "user_pass",
-            "password_confirmation",
-            "newPassword",
-            "password2",
-            "password_hash",
-            "secret",
-            "client_secret",
-            "clientSecret",
-            "SECRET_KEY",
-            "app.secret",
-            "token",
-            "access_token",
-            "accessToken",
-            "refresh_token",
-            "id_token",
-            "authToken",
-            "_authToken",
-            "GITHUB_TOKEN",
-            "TOKEN_GITHUB",
-            "csrf_token",
-            "X-Auth-Token",
-            "password_reset_token",
-            "api_key",
-            "apiKey",
-            "apikey",
-            "API_KEY",
-            "x-api-key",
-            "X-Api-Key",
-            "OPENAI_API_KEY",
-            "OPENAIAPIKEY",
-            "openai_key",
-            "APIKey",
-            "private_key",
-            "privateKey",
-            "AccountKey",
-            "SharedAccessKey",
-            "secretAccessKey",
-            "aws_secret_access_key",
-            "ENCRYPTION_KEY",
-            "Ocp-Apim-Subscription-Key",
-            "authorization",
-            "Authorization",
-            "Proxy-Authorization",
-            "cookie",
-            "Set-Cookie",
-            "credentials",
-            "session_token",
-            "aws_session_token",
-            "bearer",
-            "SharedSecret",
-            "accesstoken",
-            "code_verifier",
-            "authorization_code",
-            "device_code",
-            "API_KEY_PROD",
-            "Mcp-Session-Id",
-            "mcp-session-id",
-            "JWT",
-            "jwt_secret",
-            "oauth2_token",
-            "service_role_key",
-        ] {
+        let names = "password Password db_password dbPassword PGPASSWORD MYSQL_PWD passwd passphrase user_pass DBPASS \
+            password_confirmation newPassword password2 password_hash secret client_secret clientSecret SECRET_KEY app.secret token \
+            access_token accessToken refresh_token id_token authToken _authToken GITHUB_TOKEN TOKEN_GITHUB csrf_token X-Auth-Token \
+            password_reset_token api_key apiKey apikey API_KEY x-api-key X-Api-Key OPENAI_API_KEY OPENAIAPIKEY openai_key APIKey \
+            private_key privateKey AccountKey SharedAccessKey secretAccessKey aws_secret_access_key ENCRYPTION_KEY \
+            Ocp-Apim-Subscription-Key authorization Authorization Proxy-Authorization cookie Set-Cookie credentials session_token \
+            aws_session_token bearer SharedSecret accesstoken code_verifier authorization_code device_code API_KEY_PROD Mcp-Session-Id \
+            mcp-session-id JWT jwt_secret oauth2_token service_role_key GITHUB_PAT";
+        for name in names.split_whitespace() {
             assert_eq!(strength(name), Some(Strength::Strong), "{name}");
         }
     }
 
     #[test]
     fn weak_names() {
-        for name in [
-            "key",
-            "auth",
-            "session",
-            "sig",
-            "signature",
-            "nonce",
-            "code",
-            "tokens",
-            "pass",
-            "MY_KEY",
-            "_auth",
-            "token_bucket",
-            "PHPSESSID",
-            "sid",
-        ] {
+        let names = "key auth session sig signature nonce code tokens pass pat MY_KEY _auth token_bucket PHPSESSID sid";
+        for name in names.split_whitespace() {
             assert_eq!(strength(name), Some(Strength::Weak), "{name}");
         }
     }
 
     #[test]
     fn names_that_say_nothing() {
-        for name in [
-            "progressToken",
-            "progress_token",
-            "cursor",
-            "nextCursor",
-            "pageToken",
-            "nextPageToken",
-            "next_page_token",
-            "NextToken",
-            "continuationToken",
-            "syncToken",
-            "requestState",
-            "tokenId",
-            "token_id",
-            "accessKeyId",
-            "AWS_ACCESS_KEY_ID",
-            "private_key_id",
-            "max_token",
-            "token_count",
-            "total_token_count",
-            "token_type",
-            "token_endpoint",
-            "token_endpoint_auth_methods_supported",
-            "tokenUrl",
-            "token_uri",
-            "password_policy",
-            "password_hint",
-            "password_min_length",
-            "tokenFile",
-            "PASSWORD_FILE",
-            "secretName",
-            "secret_name",
-            "publicKey",
-            "public_key",
-            "primary_key",
-            "token_expires_at",
-            "tokenExpiry",
-            "cookie_name",
-            "cookiePolicy",
-            "hasPassword",
-            "requires_password",
-            "is_secret",
-            "resetPassword",
-            "forgot_password",
-            "tokenizer",
-            "tokenize",
-            "secretary",
-            "keyboard",
-            "monkey",
-            "hotkey",
-            "sortKey",
-            "cacheKey",
-            "passive",
-            "bypass",
-            "compass",
-            "encode",
-            "decoder",
-            "author",
-            "authority",
-            "authenticate",
-            "WWW-Authenticate",
-            "sessionId",
-            "session_id",
-            "thread_id",
-            "SSH_AUTH_SOCK",
-            "XDG_SESSION_ID",
-            "PWD",
-            "OLDPWD",
-            "api_key_env",
-            "apiKeyHeader",
-            "authorization_endpoint",
-            "authorization_servers_url",
-            "code_challenge",
-            "tokenAddress",
-            "design_token",
-            "",
-            "id",
-            "description",
-            "input_tokens_count",
-            "name",
-            "pagetoken",
-        ] {
+        let names = "progressToken progress_token cursor nextCursor pageToken nextPageToken next_page_token NextToken continuationToken \
+            syncToken requestState tokenId token_id accessKeyId AWS_ACCESS_KEY_ID private_key_id max_token token_count total_token_count \
+            token_type token_endpoint token_endpoint_auth_methods_supported tokenUrl token_uri password_policy password_hint \
+            password_min_length tokenFile PASSWORD_FILE secretName secret_name publicKey public_key primary_key token_expires_at \
+            tokenExpiry cookie_name cookiePolicy hasPassword requires_password is_secret resetPassword forgot_password tokenizer \
+            tokenize secretary keyboard monkey hotkey sortKey cacheKey passive bypass compass encode decoder author authority \
+            authenticate WWW-Authenticate sessionId session_id thread_id SSH_AUTH_SOCK XDG_SESSION_ID PWD OLDPWD api_key_env \
+            apiKeyHeader authorization_endpoint authorization_servers_url code_challenge tokenAddress design_token id description \
+            input_tokens_count name pagetoken pattern";
+        for name in names.split_whitespace() {
             assert_eq!(strength(name), None, "{name}");
         }
+        assert_eq!(strength(""), None);
     }
 
     #[test]

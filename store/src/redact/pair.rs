@@ -1,18 +1,17 @@
 //! Names with values in running text: `password=x`, `"apiKey": "x"`, `--token x`,
 //! `API key: x`, `<secret>x</secret>`, `password x`.
 
-use super::class::{Class, has_folded, skip_blanks};
+use super::binding::{BLANKS, Name, REACH, Sign, SignKind, after_type, opening};
+use super::class::{Class, skip_blanks};
 use super::entropy::{is_digest, looks_random};
 use super::header;
+use super::judge::{Binding, is_code, is_plausible};
 use super::mark::{Rank, is_marked, marker_len};
-use super::name::{Says, Strength, is_qualified, name_says_secret};
+use super::name::{Says, Strength};
+use super::query::{self, is_grant, is_in_query};
 use super::text::Text;
-use super::value::{Binding, JUDGED, is_code, is_plausible, is_prose, plain_end, quoted_end, trim};
-
-/// Names are looked at so far to both sides of their anchor.
-const REACH: usize = 64;
-/// Blanks between name, sign and value.
-const BLANKS: usize = 24;
+use super::value::{self, JUDGED, plain_end, quoted_end, trim};
+use super::words::is_prose;
 
 /// A word that names may hold stands at `at`.
 pub(super) fn word(text: &mut Text<'_>, at: usize) {
@@ -32,218 +31,6 @@ pub(super) fn word(text: &mut Text<'_>, at: usize) {
     }
 }
 
-/// A name in the text and how it is written.
-struct Name {
-    start: usize,
-    end: usize,
-    /// Offset after the quote, bracket or asterisks that close it.
-    after: usize,
-    quote: Option<u8>,
-    /// `--name`
-    flag: bool,
-}
-
-/// What binds a name to its value, and where the value starts.
-#[derive(Clone, Copy)]
-struct Sign {
-    kind: SignKind,
-    value: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SignKind {
-    /// `=` without blanks.
-    Attached,
-    /// `=`, `:=`, `=>`, `==`
-    Spaced,
-    Colon,
-    /// `<name>`
-    Element,
-    /// Another member holds the value: `"name": "API_KEY", "value": "x"`.
-    Elsewhere,
-    Space,
-    /// `name is x`
-    Is,
-}
-
-impl Name {
-    fn around(text: &[u8], at: usize) -> Option<Self> {
-        let mut start = Class::DOTTED.run_back(text, at, REACH);
-        let mut end = Class::DOTTED.run(&text[..text.len().min(at + REACH)], at);
-        if at - start >= REACH || end - at >= REACH {
-            return None;
-        }
-        let flag = text[start] == b'-';
-        while start < at && matches!(text[start], b'-' | b'.') {
-            start += 1;
-        }
-        while end > at && matches!(text[end - 1], b'-' | b'.') {
-            end -= 1;
-        }
-        let mut after = end;
-        let slashes = text[after..]
-            .iter()
-            .take(8)
-            .take_while(|&&byte| byte == b'\\')
-            .count();
-        let quote = text
-            .get(after + slashes)
-            .copied()
-            .filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
-        if quote.is_some() {
-            after += slashes + 1;
-        } else if has_folded(text, after, b"&quot;") {
-            after += 6;
-        }
-        if text.get(after) == Some(&b']') {
-            after += 1;
-        }
-        after += text[after..]
-            .iter()
-            .take(2)
-            .take_while(|&&byte| byte == b'*')
-            .count();
-        Some(Self {
-            start,
-            end,
-            after,
-            quote,
-            flag,
-        })
-    }
-
-    fn sign(&self, text: &[u8]) -> Option<Sign> {
-        let at = blanks(text, self.after)?;
-        let next = text.get(at + 1).copied();
-        let (kind, value) = match text.get(at)? {
-            b'=' => match next {
-                Some(b'=') => (
-                    SignKind::Spaced,
-                    at + 2 + usize::from(text.get(at + 2) == Some(&b'=')),
-                ),
-                Some(b'>') => (SignKind::Spaced, at + 2),
-                Some(b'~') => return None,
-                Some(b' ' | b'\t') => (SignKind::Spaced, at + 1),
-                _ if at == self.after => (SignKind::Attached, at + 1),
-                _ => (SignKind::Spaced, at + 1),
-            },
-            b':' => match next {
-                Some(b':') => return None,
-                Some(b'=') => (SignKind::Spaced, at + 2),
-                _ => (SignKind::Colon, at + 1),
-            },
-            b'>' if at == self.end && self.start > 0 && text[self.start - 1] == b'<' => {
-                (SignKind::Element, at + 1)
-            }
-            b'|' if text[..self.start].trim_ascii_end().ends_with(b"|") => {
-                (SignKind::Colon, at + 1)
-            }
-            b',' | b'\n' | b'\r' => (SignKind::Elsewhere, value_member(text, at)?),
-            // An attribute: `<add key="ApiKey" value="x"/>`.
-            b'v' | b'V' if self.quote.is_some() => (SignKind::Elsewhere, value_member(text, at)?),
-            _ if at > self.after && self.quote.is_none() => linked(text, at),
-            _ => return None,
-        };
-        let mut value = blanks(text, value)?;
-        if kind == SignKind::Colon || kind == SignKind::Space {
-            // Bold in Markdown.
-            value += text[value..]
-                .iter()
-                .take(2)
-                .take_while(|&&byte| byte == b'*')
-                .count();
-            value = blanks(text, value)?;
-        }
-        Some(Sign { kind, value })
-    }
-
-    fn says(&self, text: &[u8]) -> Option<Says> {
-        let name = &text[self.start..self.end];
-        // `API key: x`, `next page token: x`: the word before belongs to the name.
-        let before = self
-            .start
-            .checked_sub(1)
-            .filter(|&at| text[at] == b' ' && self.quote.is_none());
-        if let Some(blank) = before {
-            let first = Class::LETTER.run_back(text, blank, 20);
-            let both = [&text[first..blank], b"_", name].concat();
-            if is_qualified(&both) {
-                return name_says_secret(&both);
-            }
-        }
-        name_says_secret(name)
-    }
-
-    /// Whether the name is written as environments write names.
-    fn is_loud(&self, text: &[u8]) -> bool {
-        let name = &text[self.start..self.end];
-        !Class::LOWER.any(name) && Class::UPPER.any(name)
-    }
-
-    /// Whether only blanks, a dash or a quote stand before the name on its line.
-    fn starts_line(&self, text: &[u8]) -> bool {
-        let floor = self.start.saturating_sub(REACH);
-        let before = &text[floor..self.start];
-        let indent = before
-            .iter()
-            .rev()
-            .take_while(|byte| matches!(byte, b' ' | b'\t' | b'-' | b'"' | b'\''))
-            .count();
-        let first = self.start - indent;
-        first == 0 || matches!(text[first - 1], b'\n' | b'\r')
-    }
-}
-
-/// Offset after the blanks at `at`, if they are few.
-fn blanks(text: &[u8], at: usize) -> Option<usize> {
-    let end = skip_blanks(&text[..text.len().min(at + BLANKS)], at.min(text.len()));
-    (end < at + BLANKS).then_some(end)
-}
-
-/// A value behind a blank, perhaps linked by a word: `token is x`, `API key provided: x`.
-fn linked(text: &[u8], at: usize) -> (SignKind, usize) {
-    const LINKS: &[&[u8]] = &[
-        b"is ",
-        b"was ",
-        b"provided: ",
-        b"supplied: ",
-        b"given: ",
-        b"received: ",
-        b"used: ",
-        b"value: ",
-        b"is: ",
-        b"found: ",
-    ];
-    LINKS
-        .iter()
-        .find(|link| has_folded(text, at, link))
-        .map_or((SignKind::Space, at), |link| {
-            (SignKind::Is, at + link.len())
-        })
-}
-
-/// The place of the value in `, "value": "x"`, `\n  value: x` or ` value="x"`.
-fn value_member(text: &[u8], at: usize) -> Option<usize> {
-    let limit = text.len().min(at + REACH);
-    let skip = |at: usize| {
-        at + text[at..limit.max(at)]
-            .iter()
-            .take_while(|byte| {
-                matches!(
-                    byte,
-                    b' ' | b'\t' | b'\r' | b'\n' | b',' | b'"' | b'\'' | b'\\'
-                )
-            })
-            .count()
-    };
-    let word = skip(at);
-    let rest = [&b"value"[..], b"val"]
-        .iter()
-        .find(|name| has_folded(text, word, name))
-        .map(|name| skip(word + name.len()))?;
-    matches!(text.get(rest), Some(b'=' | b':')).then_some(rest + 1)
-}
-
 /// Judges the value of a name that says secret.
 fn value(text: &mut Text<'_>, name: &Name, sign: Sign, says: Says) {
     let bytes = text.bytes;
@@ -260,57 +47,32 @@ fn value(text: &mut Text<'_>, name: &Name, sign: Sign, says: Says) {
         let quote = before.filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
         return header::header(text, at, quote, says.kind);
     }
+    if sign.kind == SignKind::Colon
+        && says.strength == Strength::Strong
+        && let Some(block) = value::block(bytes, at)
+    {
+        let first = bytes[block.clone()]
+            .split(|&byte| byte == b'\n')
+            .next()
+            .unwrap_or_default();
+        if !is_prose(first) && is_plausible(first.trim_ascii(), Binding::Element, false) {
+            text.known(block, says.kind, Rank::Name);
+        }
+        return;
+    }
     let at = after_type(bytes, at, sign.kind).unwrap_or(at);
-    match opening(bytes, at) {
+    match opening(bytes, at).filter(|_| sign.kind != SignKind::Element) {
         Some((quote, slashes, start)) => {
-            quoted(text, name, sign.kind, says, (quote, slashes, start))
+            quoted(text, name, sign.kind, says, (quote, slashes, start));
         }
         None if bytes.get(at) == Some(&b'[') && marker_len(&bytes[at..]).is_none() => {
-            list(text, name, says, at + 1)
+            // A list of features or formats is more frequent than one of secrets.
+            if name.quote.is_some() || sign.kind == SignKind::Colon {
+                list(text, name, says, at + 1);
+            }
         }
         None => plain(text, name, sign.kind, says, at),
     }
-}
-
-/// `password: str = "x"`: the place of the value behind a type.
-fn after_type(text: &[u8], at: usize, kind: SignKind) -> Option<usize> {
-    if kind != SignKind::Colon {
-        return None;
-    }
-    let len = text[at..]
-        .iter()
-        .take(40)
-        .take_while(|&&byte| {
-            Class::DOTTED.has(byte)
-                || matches!(
-                    byte,
-                    b'<' | b'>' | b'[' | b']' | b'&' | b'?' | b'|' | b' ' | b'*'
-                )
-        })
-        .count();
-    let value = at + len;
-    let sign = text.get(value) == Some(&b'=') && !matches!(text.get(value + 1), Some(b'=' | b'>'));
-    let value = skip_blanks(text, (value + 1).min(text.len()));
-    (len > 0 && sign && opening(text, value).is_some()).then_some(value)
-}
-
-/// An opening quote at `at`: the quote, the backslashes before it, and where the content starts.
-fn opening(text: &[u8], at: usize) -> Option<(u8, usize, usize)> {
-    // `b"…"`, `r'…'`, `@"…"`
-    let prefix = matches!(text.get(at), Some(b'b' | b'r' | b'f' | b'u' | b'@'))
-        && matches!(text.get(at + 1), Some(b'"' | b'\''));
-    let at = at + usize::from(prefix);
-    let slashes = text
-        .get(at..)?
-        .iter()
-        .take(8)
-        .take_while(|&&byte| byte == b'\\')
-        .count();
-    let quote = text
-        .get(at + slashes)
-        .copied()
-        .filter(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
-    Some((quote, slashes, at + slashes + 1))
 }
 
 fn quoted(
@@ -335,11 +97,15 @@ fn quoted(
     };
     let skip = header::secret_part(value, says.kind).start;
     let accepted = match (says.strength, kind) {
+        (Strength::Weak, SignKind::Space | SignKind::Is) => false,
         (Strength::Weak, _) => is_weak_secret(&value[skip..], says),
+        // The quote ends a string that the name stands in: `"Password: ", x`.
+        _ if !opens_value(value) => false,
         // `PASSWORD 'x'` is SQL, `the password "x"` is prose.
         (_, SignKind::Space | SignKind::Is) if !name.flag => {
             is_plausible(value, Binding::Quoted, true)
-                && (name.is_loud(bytes) || is_plausible(value, Binding::Flag, true))
+                && (name.is_loud(bytes) && name.is_word(bytes)
+                    || is_plausible(value, Binding::Flag, true))
         }
         _ => is_plausible(&value[skip..], binding, says.kind == "password"),
     };
@@ -347,6 +113,14 @@ fn quoted(
         let (end, _) = quoted_end(bytes, start, quote, slashes, usize::MAX);
         text.known(start + skip..end, says.kind, Rank::Name);
     }
+}
+
+/// Whether a value, and not what follows a string, starts behind a quote.
+fn opens_value(value: &[u8]) -> bool {
+    !matches!(
+        value.first(),
+        Some(b' ' | b',' | b')' | b';' | b']' | b'}' | b'+' | b'"' | b'\'')
+    ) && value.iter().any(u8::is_ascii_alphanumeric)
 }
 
 /// `"tokens": ["x", "y"]`
@@ -372,17 +146,27 @@ fn list(text: &mut Text<'_>, name: &Name, says: Says, mut at: usize) {
 
 fn plain(text: &mut Text<'_>, name: &Name, kind: SignKind, says: Says, start: usize) {
     let bytes = text.bytes;
-    let most = JUDGED;
-    let end = if kind == SignKind::Element {
-        element_end(bytes, start, most)
-    } else {
-        plain_end(bytes, start, most)
+    let in_query = kind == SignKind::Attached && is_in_query(bytes, name);
+    let reach = |most| match kind {
+        SignKind::Element => element_end(bytes, start, most),
+        _ if in_query => query::value_end(bytes, start, plain_end(bytes, start, most)),
+        _ => plain_end(bytes, start, most),
     };
+    let end = reach(JUDGED);
     let value = &bytes[start..end];
-    if value.is_empty() || is_marked(value) {
+    // `0x0005`, `4000 + 247`
+    let number = value.len() < 12 && value.starts_with(b"0x")
+        || SignKind::Colon == kind && value.first() == Some(&b'+');
+    if number {
         return;
     }
-    let parameter = kind == SignKind::Attached && is_parameter(bytes, name, end);
+    let unclosed = kind == SignKind::Element && !bytes[end..].starts_with(b"</");
+    if value.is_empty() || is_marked(value) || unclosed {
+        return;
+    }
+    // A form has no mark before its first name.
+    let followed = bytes.get(end) == Some(&b'&') && end + 1 < bytes.len();
+    let parameter = in_query || kind == SignKind::Attached && followed;
     let binding = match kind {
         SignKind::Attached if parameter => Binding::Parameter,
         SignKind::Attached if name.is_loud(bytes) => Binding::Shouted,
@@ -390,8 +174,14 @@ fn plain(text: &mut Text<'_>, name: &Name, kind: SignKind, says: Says, start: us
         SignKind::Attached => Binding::Attached,
         SignKind::Spaced => Binding::Spaced,
         SignKind::Element => Binding::Element,
+        SignKind::Space if name.flag && value.len() >= 6 && is_last(bytes, end) => {
+            Binding::Attached
+        }
         SignKind::Space if name.flag => Binding::Flag,
+        SignKind::Space if !name.is_word(bytes) => return,
         SignKind::Space => Binding::Space,
+        // `X-Api-Key: x`
+        SignKind::Colon if name.is_header(bytes) && value.len() >= 6 => Binding::Shouted,
         SignKind::Colon if ends_line(bytes, end) && name.starts_line(bytes) => Binding::ColonLine,
         SignKind::Colon | SignKind::Is => Binding::Colon,
         SignKind::Elsewhere => Binding::Element,
@@ -408,19 +198,39 @@ fn plain(text: &mut Text<'_>, name: &Name, kind: SignKind, says: Says, start: us
         Strength::Weak if parameter && says.kind == "code" => {
             is_grant(bytes, name, end) && value.len() >= 6
         }
-        Strength::Weak if parameter && says.kind == "signature" => {
-            value.len() >= 16 && (is_digest(value) || looks_random(value))
-        }
+        Strength::Weak if parameter => is_weak_parameter(value, says),
         Strength::Weak => is_weak_secret(value, says) && !is_code(value),
     };
     if !accepted {
         return;
     }
-    let end = match kind {
-        SignKind::Element => element_end(bytes, start, usize::MAX),
-        _ => plain_end(bytes, start, usize::MAX),
-    };
+    let end = reach(usize::MAX);
     text.known(trim(bytes, start..end), says.kind, Rank::Name);
+    if parameter
+        && says.kind == "code"
+        && let Some(state) = query::state(bytes, name, end)
+    {
+        text.known(state, "oauth-state", Rank::Name);
+    }
+}
+
+/// `?key=x`: more than elsewhere, this is a key.
+fn is_weak_parameter(value: &[u8], says: Says) -> bool {
+    if says.kind == "signature" {
+        return value.len() >= 16 && (is_digest(value) || looks_random(value));
+    }
+    // Of all hexadecimal numbers, `?key=` with so many digits is a key.
+    if says.kind == "key" && value.len() == 32 && value.iter().all(u8::is_ascii_hexdigit) {
+        return true;
+    }
+    let chosen = value.len() >= 8 && Class::DIGIT.any(value) && Class::LETTER.any(value);
+    let plain = is_digest(value)
+        || is_code(value)
+        || value
+            .iter()
+            .any(|byte| matches!(byte, b'/' | b'(' | b'{' | b'[' | b'.' | b' '));
+    is_weak_secret(value, says)
+        || chosen && !plain && matches!(says.kind, "key" | "session" | "authorization" | "code")
 }
 
 /// Whether a value under a name that says little is secret.
@@ -428,45 +238,17 @@ pub(super) fn is_weak_secret(value: &[u8], says: Says) -> bool {
     looks_random(value) || says.kind == "authorization" && header::is_user_and_password(value)
 }
 
-/// Whether the pair stands in a query or a form.
-fn is_parameter(text: &[u8], name: &Name, end: usize) -> bool {
-    let before = name.start.checked_sub(1).map(|at| text[at]);
-    matches!(before, Some(b'?' | b'&')) || text.get(end) == Some(&b'&') && end + 1 < text.len()
-}
-
-/// Whether the query or form around a `code` has other parts of an OAuth exchange.
-fn is_grant(text: &[u8], name: &Name, end: usize) -> bool {
-    let blank = |byte: &u8| matches!(byte, 0..=b' ' | b'"' | b'\'' | b'<' | b'>');
-    let floor = name.start.saturating_sub(512);
-    let start = text[floor..name.start]
-        .iter()
-        .rposition(blank)
-        .map_or(floor, |found| floor + found + 1);
-    let limit = text.len().min(end + 512);
-    let stop = text[end..limit]
-        .iter()
-        .position(blank)
-        .map_or(limit, |found| end + found);
-    let around = &text[start..stop];
-    [
-        &b"state="[..],
-        b"grant_type=",
-        b"redirect_uri=",
-        b"client_id=",
-        b"callback",
-        b"oauth",
-        b"iss=",
-    ]
-    .iter()
-    .any(|mark| memchr::memmem::find(around, mark).is_some())
-}
-
-/// A keyword argument of a call, `connect(user=user, password=pw1)`, if its value is a name.
+/// A keyword argument of a call, `connect(user=user, password=pw)`, or a declaration.
 fn is_argument(text: &[u8], binding: Binding, value: &[u8], end: usize) -> bool {
-    binding == Binding::Attached
-        && matches!(text.get(end), Some(b',' | b')'))
-        && Class::WORD.all(value)
-        && !Class::DIGIT.any(value)
+    let argument = binding == Binding::Attached && matches!(text.get(end), Some(b',' | b')'));
+    // `const X: TYPE1 = …`
+    let typed = binding == Binding::Colon && text[end..].starts_with(b" = ");
+    Class::WORD.all(value) && (typed || argument && !Class::DIGIT.any(value))
+}
+
+/// Whether the command ends at `end`, or the next flag follows.
+fn is_last(text: &[u8], end: usize) -> bool {
+    ends_line(text, end) || text[end..].starts_with(b" -")
 }
 
 fn ends_line(text: &[u8], end: usize) -> bool {
@@ -490,7 +272,13 @@ pub(super) fn identified_by(text: &mut Text<'_>, at: usize) {
     };
     let (end, closed) = quoted_end(bytes, start, quote, slashes, 4 * JUDGED);
     let value = &bytes[start..end];
-    if closed && !is_prose(value) && is_plausible(value, Binding::Quoted, true) {
+    let sql = quote == b'\'' || bytes[at] == b'I';
+    if closed
+        && sql
+        && quote != b'`'
+        && !is_prose(value)
+        && is_plausible(value, Binding::Quoted, true)
+    {
         text.known(start..end, "password", Rank::Name);
     }
 }

@@ -26,7 +26,9 @@ enum Needs {
     Nothing,
     /// No letter or digit before.
     Start,
-    /// That, and a digit in the token.
+    /// No byte of base64 before: the prefix can turn up within a blob.
+    Alone,
+    /// No letter or digit before, and a digit in the token.
     Digit,
     /// That, and only hexadecimal digits.
     Hex,
@@ -50,7 +52,7 @@ const fn shape(
     }
 }
 
-use Needs::{Digit, Hex, Nothing, Path, Start};
+use Needs::{Alone, Digit, Hex, Nothing, Path, Start};
 
 const ALNUM: Class = Class::ALNUM;
 const WORD: Class = Class::WORD;
@@ -126,15 +128,15 @@ pub(super) static SHAPES: &[Shape] = &[
     shape("hooks.slack.com/workflows/", "slack-webhook", TOKEN, 4, Path),
     shape("hooks.slack.com/triggers/", "slack-webhook", TOKEN, 4, Path),
     // Stripe and others that take money. `pk_` keys are made to be public.
-    shape("sk_live_", "stripe-key", WORD, 8, Nothing),
-    shape("sk_test_", "stripe-key", WORD, 8, Nothing),
-    shape("rk_live_", "stripe-key", WORD, 8, Nothing),
-    shape("rk_test_", "stripe-key", WORD, 8, Nothing),
-    shape("sk_prod_", "stripe-key", WORD, 8, Nothing),
+    shape("sk_live_", "stripe-key", WORD, 8, Start),
+    shape("sk_test_", "stripe-key", WORD, 8, Start),
+    shape("rk_live_", "stripe-key", WORD, 8, Start),
+    shape("rk_test_", "stripe-key", WORD, 8, Start),
+    shape("sk_prod_", "stripe-key", WORD, 8, Start),
     shape("whsec_", "stripe-webhook-secret", BASE64, 12, Nothing),
     shape("sq0csp-", "square-secret", TOKEN, 16, Start),
     shape("sq0atp-", "square-token", TOKEN, 16, Start),
-    shape("EAAAE", "square-token", TOKEN, 54, Start),
+    shape("EAAAE", "square-token", TOKEN, 54, Alone),
     shape("access_token$production$", "paypal-token", ALNUM, 16, Nothing),
     // Package registries.
     shape("npm_", "npm-token", ALNUM, 16, Start),
@@ -145,11 +147,11 @@ pub(super) static SHAPES: &[Shape] = &[
     shape("dckr_oat_", "docker-token", TOKEN, 12, Nothing),
     shape("oy2", "nuget-key", ALNUM, 43, Digit),
     // Clouds and hosting. Access key ids of AWS and keys of Azure: see `shape`.
-    shape("IQoJ", "aws-session-token", BASE64, 80, Start),
-    shape("FwoG", "aws-session-token", BASE64, 80, Start),
-    shape("FQoG", "aws-session-token", BASE64, 80, Start),
-    shape("AQoD", "aws-session-token", BASE64, 80, Start),
-    shape("ABSK", "aws-bedrock-key", BASE64, 60, Start),
+    shape("IQoJ", "aws-session-token", BASE64, 80, Alone),
+    shape("FwoG", "aws-session-token", BASE64, 80, Alone),
+    shape("FQoG", "aws-session-token", BASE64, 80, Alone),
+    shape("AQoD", "aws-session-token", BASE64, 80, Alone),
+    shape("ABSK", "aws-bedrock-key", BASE64, 60, Alone),
     shape("bedrock-api-key-", "aws-bedrock-key", BASE64, 16, Start),
     shape("dop_v1_", "digitalocean-token", ALNUM, 16, Nothing),
     shape("doo_v1_", "digitalocean-token", ALNUM, 16, Nothing),
@@ -199,7 +201,6 @@ pub(super) static SHAPES: &[Shape] = &[
     shape("shppa_", "shopify-token", ALNUM, 16, Nothing),
     shape("shpss_", "shopify-token", ALNUM, 16, Nothing),
     shape("EAACEdEose0cBA", "facebook-token", ALNUM, 8, Start),
-    shape("AAAAAAAAAAAAAAAAAAAAA", "twitter-token", Class::BASE64_ANY, 40, Digit),
     // Watching.
     shape("glsa_", "grafana-token", WORD, 16, Start),
     shape("glc_", "grafana-token", BASE64, 24, Start),
@@ -216,28 +217,28 @@ pub(super) static SHAPES: &[Shape] = &[
     shape("discordapp.com/api/webhooks/", "discord-webhook", TOKEN, 8, Path),
     shape("webhook.office.com/webhookb2/", "teams-webhook", TOKEN, 8, Path),
     // Private keys without their frame: PKCS #1, #8 and OpenSSH in base64, and whole PEM files in base64.
-    shape("MIIEvQIBADANB", "private-key", BASE64, 32, Start),
-    shape("MIIEvgIBADANB", "private-key", BASE64, 32, Start),
-    shape("MIIEvAIBADANB", "private-key", BASE64, 32, Start),
-    shape("MIIEuwIBADANB", "private-key", BASE64, 32, Start),
-    shape("MIIJQ", "private-key", BASE64, 400, Start),
-    shape("MIIEpAIBAAKCAQ", "private-key", BASE64, 32, Start),
-    shape("MIIEpQIBAAKCAQ", "private-key", BASE64, 32, Start),
-    shape("MIIEowIBAAKCAQ", "private-key", BASE64, 32, Start),
-    shape("MIIEogIBAAKCAQ", "private-key", BASE64, 32, Start),
-    shape("MIICXAIBAAKBgQ", "private-key", BASE64, 32, Start),
-    shape("MIICXQIBAAKBgQ", "private-key", BASE64, 32, Start),
-    shape("MIICdwIBADANB", "private-key", BASE64, 32, Start),
-    shape("MIICdgIBADANB", "private-key", BASE64, 32, Start),
-    shape("MHcCAQEE", "private-key", BASE64, 32, Start),
-    shape("MIGHAgEAMBMG", "private-key", BASE64, 32, Start),
-    shape("MC4CAQAwBQYDK2Vw", "private-key", BASE64, 32, Start),
-    shape("b3BlbnNzaC1rZXktdjE", "private-key", BASE64, 32, Start),
-    shape("LS0tLS1CRUdJTiBQUklWQVRF", "private-key", BASE64, 32, Start),
-    shape("LS0tLS1CRUdJTiBSU0EgUFJJVkFUR", "private-key", BASE64, 32, Start),
-    shape("LS0tLS1CRUdJTiBFQyBQUklWQVRF", "private-key", BASE64, 32, Start),
-    shape("LS0tLS1CRUdJTiBPUEVOU1NIIFBSSVZBVEUg", "private-key", BASE64, 32, Start),
-    shape("LS0tLS1CRUdJTiBFTkNSWVBURUQgUFJJVkFUR", "private-key", BASE64, 32, Start),
+    shape("MIIEvQIBADANB", "private-key", BASE64, 32, Alone),
+    shape("MIIEvgIBADANB", "private-key", BASE64, 32, Alone),
+    shape("MIIEvAIBADANB", "private-key", BASE64, 32, Alone),
+    shape("MIIEuwIBADANB", "private-key", BASE64, 32, Alone),
+    shape("MIIJQ", "private-key", BASE64, 400, Alone),
+    shape("MIIEpAIBAAKCAQ", "private-key", BASE64, 32, Alone),
+    shape("MIIEpQIBAAKCAQ", "private-key", BASE64, 32, Alone),
+    shape("MIIEowIBAAKCAQ", "private-key", BASE64, 32, Alone),
+    shape("MIIEogIBAAKCAQ", "private-key", BASE64, 32, Alone),
+    shape("MIICXAIBAAKBgQ", "private-key", BASE64, 32, Alone),
+    shape("MIICXQIBAAKBgQ", "private-key", BASE64, 32, Alone),
+    shape("MIICdwIBADANB", "private-key", BASE64, 32, Alone),
+    shape("MIICdgIBADANB", "private-key", BASE64, 32, Alone),
+    shape("MHcCAQEE", "private-key", BASE64, 32, Alone),
+    shape("MIGHAgEAMBMG", "private-key", BASE64, 32, Alone),
+    shape("MC4CAQAwBQYDK2Vw", "private-key", BASE64, 32, Alone),
+    shape("b3BlbnNzaC1rZXktdjE", "private-key", BASE64, 32, Alone),
+    shape("LS0tLS1CRUdJTiBQUklWQVRF", "private-key", BASE64, 32, Alone),
+    shape("LS0tLS1CRUdJTiBSU0EgUFJJVkFUR", "private-key", BASE64, 32, Alone),
+    shape("LS0tLS1CRUdJTiBFQyBQUklWQVRF", "private-key", BASE64, 32, Alone),
+    shape("LS0tLS1CRUdJTiBPUEVOU1NIIFBSSVZBVEUg", "private-key", BASE64, 32, Alone),
+    shape("LS0tLS1CRUdJTiBFTkNSWVBURUQgUFJJVkFUR", "private-key", BASE64, 32, Alone),
 ];
 
 impl Shape {
@@ -250,9 +251,16 @@ impl Shape {
         if self.needs != Nothing && !starts_word(text, at) && !after_colour(text, at) {
             return None;
         }
+        if self.needs == Alone
+            && at > 0
+            && Class::BASE64_ANY.has(text[at - 1])
+            && text[at - 1] != b'='
+        {
+            return None;
+        }
         let body = at + self.prefix.len();
         let end = self.class.run(text, body);
-        if end - body < self.least {
+        if end - body < self.least && !(end == text.len() && self.is_cut(&text[body..end])) {
             return None;
         }
         let body = &text[body..end];
@@ -266,6 +274,15 @@ impl Shape {
             end -= 1;
         }
         Some(at..end)
+    }
+
+    /// Whether what is left of a token at a text's end, where it may have been cut, is enough.
+    fn is_cut(&self, body: &[u8]) -> bool {
+        match self.needs {
+            Nothing => body.len() >= 6,
+            Start => body.len() >= 10 && Class::DIGIT.any(body),
+            _ => false,
+        }
     }
 
     fn read_path(&self, text: &[u8], at: usize) -> Option<Range<usize>> {

@@ -10,7 +10,7 @@ use super::literal::Literals;
 use super::mark::{Kind, MAX_KIND, is_kind};
 use super::name::{Strength, name_says_secret};
 use super::prefix::SHAPES;
-use super::value::is_path;
+use super::words::is_path;
 
 /// A rule of the user's own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -81,9 +81,9 @@ pub(super) fn filter(literals: &Literals) -> Filter {
     // Words that the names of secrets hold. Where a word is frequent in text, the anchor takes
     // in what must follow.
     for word in [
-        "pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "bearer", "session",
-        "jwt", "mnemonic", "nonce", "signat", "sid=", "sid\"", "sessid", "sig=", "sig\"", "sig:",
-        "code=", "code\"", "code:", "code'", "code_v", "codev", "verifier",
+        "pass", "_pat", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "bearer",
+        "session", "jwt", "mnemonic", "nonce", "signat", "sid=", "sid\"", "sessid", "sig=",
+        "sig\"", "sig:", "code=", "code\"", "code:", "code'", "code_v", "codev", "verifier",
     ] {
         builder.add(word.as_bytes(), true, What::Word);
     }
@@ -140,7 +140,14 @@ pub(super) fn filter(literals: &Literals) -> Filter {
         true,
         What::Structure(Structure::IdentifiedBy),
     );
-    builder.add(b"%3a%2f%2f", true, What::Look);
+    // Percent-encoded punctuation: a decoded view is worth it.
+    for byte in (b' '..b'0')
+        .chain(b':'..b'A')
+        .chain(b'['..b'a')
+        .chain(b'{'..0x7F)
+    {
+        builder.add(format!("%{byte:02x}").as_bytes(), true, What::Look);
+    }
     literals.anchors(&mut builder);
     builder.build()
 }
@@ -160,30 +167,6 @@ pub(super) fn variable_says_secret(name: &[u8], value: &[u8]) -> Option<&'static
         // In an environment `X_KEY` is hardly a place in a list.
         Strength::Weak => chosen().then_some(says.kind),
     }
-}
-
-/// `secret` with its percent-encoding resolved.
-pub(super) fn percent_decoded(secret: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(secret.len());
-    let mut at = 0;
-    while let Some(&byte) = secret.get(at) {
-        let digit = |at: usize| {
-            secret
-                .get(at)
-                .and_then(|&byte| char::from(byte).to_digit(16))
-        };
-        match (byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high << 4 | low) as u8);
-                at += 3;
-            }
-            _ => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]

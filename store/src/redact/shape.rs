@@ -5,6 +5,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::class::{Class, has_folded, starts_word};
+use super::entropy::looks_random;
 use super::prefix::after_colour;
 
 /// The most that a private key without an end hides. The longest RSA keys in use take 13 KB.
@@ -57,13 +58,20 @@ pub(super) fn pem(text: &[u8], at: usize) -> Option<(Range<usize>, bool)> {
     let (range, open) = block(text, at, b"-----END", |rest| {
         memmem::find(rest, CLOSE).map(|found| found + CLOSE.len())
     });
-    // An error that speaks of the first line is no key.
-    let body = &text[text.len().min(at + 2 * CLOSE.len() + close)..range.end];
-    (!open || is_key_start(body)).then_some((range, open))
+    // An error that speaks of the first line is no key, nor is code that looks for it.
+    let body = text
+        .get(at + 2 * CLOSE.len() + close..range.end)
+        .unwrap_or_default();
+    let longest = || {
+        body.split(|&byte| !Class::BASE64_CORE.has(byte))
+            .map(<[u8]>::len)
+            .max()
+    };
+    (is_key_start(body, open) || !open && longest() >= Some(24)).then_some((range, open))
 }
 
-/// Whether what follows a first line that has no last line is a key's.
-fn is_key_start(body: &[u8]) -> bool {
+/// Whether what follows a first line is a key's.
+fn is_key_start(body: &[u8], open: bool) -> bool {
     let start = body
         .iter()
         .position(|byte| !matches!(byte, 0..=b' ' | b'\\' | b'n' | b'r'));
@@ -71,7 +79,7 @@ fn is_key_start(body: &[u8]) -> bool {
         return true;
     };
     let run = Class::BASE64_CORE.run(body, 0);
-    run >= 12
+    run >= if open { 12 } else { 1 }
         || run == body.len()
         || body.starts_with(b"Proc-Type")
         || body.starts_with(b"Version:")
@@ -115,7 +123,7 @@ fn block(
 ) -> (Range<usize>, bool) {
     let within = &text[at..text.len().min(at + MAX_PEM)];
     let Some(found) = memmem::find(within, mark) else {
-        return (at..at + within.len(), true);
+        return (at..at + within.trim_ascii_end().len(), true);
     };
     let after = at + found + mark.len();
     let rest = &text[after..text.len().min(after + 96)];
@@ -132,9 +140,17 @@ pub(super) fn aws_id(text: &[u8], at: usize) -> Option<Range<usize>> {
     (end - at >= 16 && !lower).then_some(at..end)
 }
 
-/// Secret access keys of AWS: 40 bytes of base64 without any mark of their own. Looked for
-/// only where an access key id was seen.
-pub(super) fn aws_secrets(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+/// How secret access keys of AWS are recognised, which have no mark of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AwsSecrets {
+    /// They must look like chance, and like nothing else.
+    Lone,
+    /// An access key id was seen: the length is enough.
+    Near,
+}
+
+/// Secret access keys of AWS: 40 bytes of base64.
+pub(super) fn aws_secrets(text: &[u8], sure: AwsSecrets) -> impl Iterator<Item = Range<usize>> {
     const LEN: usize = 40;
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -144,17 +160,56 @@ pub(super) fn aws_secrets(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
                 at += LEN;
                 continue;
             }
+            let end = base64_run(text, at);
             let start = Class::BASE64_CORE.run_back(text, at, LEN + 1);
-            let end = Class::BASE64_CORE.run(text, at);
-            at = (end + 1).max(at + 1).next_multiple_of(LEN);
-            let run = &text[start..end];
-            let mixed = Class::LOWER.any(run) && Class::UPPER.any(run);
-            if run.len() == LEN && mixed && !run.starts_with(b"/") && text.get(end) != Some(&b'=') {
+            at = (end + 1).next_multiple_of(LEN);
+            if end - start == LEN && is_aws_secret(text, start..end, sure) {
                 return Some(start..end);
             }
         }
         None
     })
+}
+
+fn is_aws_secret(text: &[u8], range: Range<usize>, sure: AwsSecrets) -> bool {
+    let secret = &text[range.clone()];
+    let mixed = Class::LOWER.any(secret) && Class::UPPER.any(secret);
+    let part_of_more = matches!(text.get(range.end), Some(b'=' | b'-' | b'_' | b'.' | b'~'));
+    // The last line of wrapped base64.
+    let before = text[..range.start].strip_suffix(b"\n");
+    let wrapped = before.is_some_and(|before| {
+        before
+            .last()
+            .is_some_and(|&byte| Class::BASE64_CORE.has(byte))
+    });
+    // Padding and tables of numbers have runs of one digit.
+    let runs = secret
+        .windows(3)
+        .any(|three| three[0] == three[1] && three[1] == three[2]);
+    let random = looks_random(secret) && !runs;
+    let symbols = secret
+        .iter()
+        .filter(|byte| matches!(byte, b'/' | b'+'))
+        .count();
+    mixed
+        && !part_of_more
+        && match sure {
+            AwsSecrets::Near => random || !secret.starts_with(b"/"),
+            AwsSecrets::Lone => {
+                random && !wrapped && Class::DIGIT.any(secret) && (1..=4).contains(&symbols)
+            }
+        }
+}
+
+/// Offset after the run of base64 at `at`: blobs take no longer than they must.
+fn base64_run(text: &[u8], mut at: usize) -> usize {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() | (byte == b'+') | (byte == b'/');
+    while let Some(chunk) = text[at..].first_chunk::<32>()
+        && chunk.iter().fold(true, |all, &byte| all & plain(byte))
+    {
+        at += 32;
+    }
+    Class::BASE64_CORE.run(text, at)
 }
 
 /// A client secret of Azure (Entra): three bytes, a digit, `Q~`, some thirty bytes. `at` is
@@ -253,7 +308,9 @@ mod tests {
         let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest";
         assert_eq!(pem(key.as_bytes(), 0), Some((0..key.len() - 5, false)));
         let open = "x -----BEGIN OPENSSH PRIVATE KEY-----\nMIIE\n";
-        assert_eq!(pem(open.as_bytes(), 2), Some((2..open.len(), true)));
+        assert_eq!(pem(open.as_bytes(), 2), Some((2..open.len() - 1, true)));
+        let cut = b"-----BEGIN PRIVATE KEY\n";
+        assert_eq!(pem(cut, 0), Some((0..cut.len() - 1, true)));
         assert_eq!(pem(b"-----BEGIN CERTIFICATE-----\nMIIE", 0), None);
         assert_eq!(pem(b"-----BEGIN CERTIFICATE-----\nPRIVATE KEY", 0), None);
         let long = format!("-----BEGIN PRIVATE KEY-----{}", "A".repeat(100_000));
@@ -272,8 +329,15 @@ mod tests {
             "say wJalrXUtnFEMI/K7MDENG",
             "/bPxRfiCYEXAMPLEKEY, or da39a3ee5e6b4b0d3255bfef95601890afd80709"
         );
-        assert_eq!(aws_secrets(text.as_bytes()).collect::<Vec<_>>(), [4..44]);
-        assert_eq!(aws_secrets("aB".repeat(100_000).as_bytes()).count(), 0);
+        let secrets = |text: &str, sure| aws_secrets(text.as_bytes(), sure).collect::<Vec<_>>();
+        for sure in [AwsSecrets::Near, AwsSecrets::Lone] {
+            assert_eq!(secrets(text, sure), [Range { start: 4, end: 44 }]);
+            assert!(secrets(&"aB".repeat(100_000), sure).is_empty());
+        }
+        let path = "github/Somebody/Repository/Source/Main/X";
+        assert_eq!(path.len(), 40);
+        assert_eq!(secrets(path, AwsSecrets::Near).len(), 1);
+        assert!(secrets(path, AwsSecrets::Lone).is_empty());
         let azure = concat!("abc8", "Q~abcdefghijklmnopqrstuvwxyz0123456");
         assert_eq!(azure_client(azure.as_bytes(), 3), Some(0..azure.len()));
         let bot = concat!("bot123456789:", "AAabcdefghijklmnopqrstuvwxyz012345/getMe");

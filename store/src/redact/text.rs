@@ -12,6 +12,7 @@ use super::anchor::{Candidate, Structure, What};
 use super::literal::Found;
 use super::mark::{Hit, Kind, Rank, print};
 use super::prefix::SHAPES;
+use super::shape::AwsSecrets;
 use super::{Redactor, header, pair, shape, url};
 
 /// A text, and what was found in it so far.
@@ -149,12 +150,12 @@ impl<'a> Text<'a> {
             kind,
             rank,
             print,
-            bare: false,
+            bare: None,
         });
     }
 
-    /// What needs no anchor: the user's rules, and secrets of AWS if an id was seen.
-    pub(super) fn whole(&mut self, aws: bool) {
+    /// What needs no anchor: the user's rules, and secrets of AWS.
+    pub(super) fn whole(&mut self, aws: Option<AwsSecrets>) {
         for (rule, kind) in &self.redactor.user {
             for found in rule.captures_iter(self.bytes) {
                 if let Some(secret) = found.get(1).or_else(|| found.get(0)) {
@@ -162,9 +163,9 @@ impl<'a> Text<'a> {
                 }
             }
         }
-        if aws {
+        if let Some(sure) = aws {
             let text = self.bytes;
-            for range in shape::aws_secrets(text) {
+            for range in shape::aws_secrets(text, sure) {
                 self.known(range, "aws-secret-key", Rank::Shape);
             }
         }

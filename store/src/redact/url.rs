@@ -6,7 +6,7 @@ use super::class::{Class, skip_blanks};
 use super::entropy::looks_random;
 use super::mark::{Rank, is_marked};
 use super::text::Text;
-use super::value::is_placeholder;
+use super::words::is_placeholder;
 
 /// A user's name and password are not longer than this.
 const MAX_USERINFO: usize = 1024;
@@ -38,7 +38,12 @@ pub(super) fn url(text: &mut Text<'_>, at: usize) {
     };
     let database = DATABASES.iter().any(|known| ends_with(known));
     let web = ends_with(b"http") || ends_with(b"https");
-    let Some(end) = userinfo_end(bytes, start, !web) else {
+    let end = userinfo_end(bytes, start, !web);
+    let cut = || {
+        (database && bytes.len() < start + MAX_USERINFO && is_cut(&bytes[start..]))
+            .then_some(bytes.len())
+    };
+    let Some(end) = end.or_else(cut) else {
         return;
     };
     let Some(colon) = bytes[start..end].iter().position(|&byte| byte == b':') else {
@@ -94,6 +99,21 @@ fn userinfo_end(text: &[u8], start: usize, eager: bool) -> Option<usize> {
     end.map(|end| start + end)
 }
 
+/// Whether a text ends within a URL's password: `name:pass`, and no port.
+fn is_cut(rest: &[u8]) -> bool {
+    let Some(colon) = memchr::memchr(b':', rest) else {
+        return false;
+    };
+    let (name, password) = (&rest[..colon], &rest[colon + 1..]);
+    Class::DOTTED.all(name)
+        && password
+            .first()
+            .is_some_and(|&byte| !Class::DIGIT.has(byte) || !Class::DIGIT.all(password))
+        && !password
+            .iter()
+            .any(|byte| matches!(byte, 0..=b' ' | b'"' | b'\'' | b',' | b'/' | b'<' | b'>'))
+}
+
 /// The place of the first `?name=` behind an `@`, or the end.
 fn query_start(rest: &[u8]) -> usize {
     let Some(at) = memchr::memchr(b'@', rest) else {
@@ -135,11 +155,9 @@ fn is_password(password: &[u8]) -> bool {
         b"pass",
         b"pwd",
         b"pw",
+        b"port",
         b"secret",
         b"token",
-        b"userpassword",
-        b"dbpassword",
-        b"mypassword",
         b"x-oauth-basic",
     ];
     !is_placeholder(password)

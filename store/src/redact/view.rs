@@ -11,6 +11,7 @@ use agent_trace_wire::json::unescape;
 use super::Redactor;
 use super::json::json;
 use super::mark::{Hit, Kind};
+use super::shape::{AwsSecrets, aws_secrets};
 use super::text::{Notes, Text};
 
 /// So many layers of escapes are resolved.
@@ -21,7 +22,7 @@ pub(super) struct Scan<'r> {
     pub(super) redactor: &'r Redactor,
     pub(super) notes: Notes,
     /// Look for secrets of AWS.
-    pub(super) aws: bool,
+    pub(super) aws: Option<AwsSecrets>,
     /// Each string must be looked at, with anchors or without.
     pub(super) always: bool,
 }
@@ -30,20 +31,18 @@ impl<'r> Scan<'r> {
     /// All secrets in one message: JSON if it is, else text.
     pub(super) fn message(redactor: &'r Redactor, text: &[u8]) -> (Vec<Hit>, Notes) {
         let mut hits = Vec::new();
+        let lone = has_lone_secret(text);
         let mut scan = Self {
             redactor,
             notes: Notes::default(),
-            aws: false,
-            always: !redactor.user.is_empty(),
+            aws: lone.then_some(AwsSecrets::Lone),
+            always: lone || !redactor.user.is_empty(),
         };
         scan.any(text, &mut hits);
         if scan.notes.aws {
             hits.clear();
-            scan = Self {
-                aws: true,
-                always: true,
-                ..scan
-            };
+            scan.aws = Some(AwsSecrets::Near);
+            scan.always = true;
             scan.any(text, &mut hits);
         }
         (hits, scan.notes)
@@ -74,7 +73,7 @@ impl<'r> Scan<'r> {
                     .position(|byte| matches!(byte, b'{' | b'['))
             {
                 let first = hits.len();
-                json(self, &trimmed[open..], 1, hits);
+                json(self, &trimmed[open..], 0, hits);
                 shift(&mut hits[first..], start + open);
             }
             start += line.len();
@@ -94,10 +93,9 @@ impl<'r> Scan<'r> {
     }
 
     fn decoded(&mut self, text: &[u8], level: usize, opaque: bool, hits: &mut Vec<Hit>) {
-        let first = hits.len();
         let found = self.text(text, opaque, hits);
         if found || self.always {
-            self.beside(text, level, opaque, hits, first);
+            self.beside(text, level, opaque, hits);
         }
         if level < MAX_LEVEL
             && memchr::memchr(b'\\', text).is_some()
@@ -122,19 +120,12 @@ impl<'r> Scan<'r> {
         while let Some(candidate) = finder.next_before(usize::MAX) {
             view.candidate(candidate, opaque);
         }
-        view.whole(self.aws);
+        view.whole(self.aws.filter(|_| !opaque));
         found
     }
 
     /// The views beside a text that has anchors: percent-decoded, without colours.
-    pub(super) fn beside(
-        &mut self,
-        text: &[u8],
-        level: usize,
-        opaque: bool,
-        hits: &mut Vec<Hit>,
-        _first: usize,
-    ) {
+    pub(super) fn beside(&mut self, text: &[u8], level: usize, opaque: bool, hits: &mut Vec<Hit>) {
         if level > MAX_LEVEL {
             return;
         }
@@ -151,17 +142,15 @@ impl<'r> Scan<'r> {
     }
 
     /// What the user's rules find in a JSON text as a whole.
-    pub(super) fn user_hits(&self, text: &[u8], level: usize) -> Vec<(Range<usize>, Kind)> {
+    pub(super) fn user_hits(&self, text: &[u8]) -> Vec<(Range<usize>, Kind)> {
         let mut found = Vec::new();
-        if level == 0 {
-            for (rule, kind) in &self.redactor.user {
-                let secrets = rule
-                    .captures_iter(text)
-                    .filter_map(|found| found.get(1).or_else(|| found.get(0)));
-                found.extend(secrets.map(|secret| (secret.range(), kind.clone())));
-            }
-            found.sort_by_key(|(range, _)| (range.start, range.end));
+        for (rule, kind) in &self.redactor.user {
+            let secrets = rule
+                .captures_iter(text)
+                .filter_map(|found| found.get(1).or_else(|| found.get(0)));
+            found.extend(secrets.map(|secret| (secret.range(), kind.clone())));
         }
+        found.sort_by_key(|(range, _)| (range.start, range.end));
         found
     }
 
@@ -169,6 +158,13 @@ impl<'r> Scan<'r> {
     pub(super) fn is_worth_unescaping(&self, text: &[u8]) -> bool {
         self.redactor.literals_escaped || has_odd_escape(text)
     }
+}
+
+/// Whether `text` has what can be a secret of AWS, or an escaped slash, behind which one hides.
+pub(super) fn has_lone_secret(text: &[u8]) -> bool {
+    let escaped = |at: usize| text.get(at + 1) == Some(&b'/');
+    aws_secrets(text, AwsSecrets::Lone).next().is_some()
+        || memchr::memchr_iter(b'\\', text).any(escaped)
 }
 
 /// Whether `text` has a `\u` or `\/`: other escapes stand for bytes that no anchor has.

@@ -97,6 +97,8 @@ pub struct Step {
     pub closed: Option<Place>,
     /// When it began, in nanoseconds since 1970.
     pub wall: u64,
+    /// The same on the recorder's monotonic clock, which durations are measured with.
+    pub monotonic: u64,
     /// From the end of the request to the end of its answer, in nanoseconds.
     pub duration: Option<u64>,
     /// How many progress notifications came.
@@ -283,6 +285,7 @@ impl Steps {
             opened,
             closed: None,
             wall: envelope.wall,
+            monotonic: envelope.monotonic,
             duration: None,
             progress: 0,
             cancel_sent: false,
@@ -301,7 +304,8 @@ impl Steps {
     fn close(&mut self, step: usize, frame: &Frame, place: Place, message: &Message<'_>) {
         let step = &mut self.steps[step];
         step.closed = Some(place);
-        step.duration = frame.record.envelope.wall.checked_sub(step.wall);
+        let answered = frame.record.envelope.monotonic;
+        step.duration = answered.checked_sub(step.monotonic);
         if !step.cancel_sent {
             step.outcome = outcome(step, message);
         }
@@ -369,8 +373,8 @@ mod tests {
                     session: 1,
                     exchange: 0,
                     sequence: n as u64 + 1,
-                    wall: n as u64 * 10,
-                    monotonic: 0,
+                    wall: 0,
+                    monotonic: n as u64 * 10,
                     length: text.len() as u64,
                     digest: None,
                     spans: vec![],
