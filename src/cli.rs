@@ -202,7 +202,7 @@ pub(crate) struct Forget {
 #[derive(Debug, Args)]
 pub(crate) struct Redact {
     /// The text; standard input is read without it
-    #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = "-", required_unless_present = "run")]
+    #[arg(long, value_name = "TEXT", num_args = 0..=1, default_missing_value = "-", allow_hyphen_values = true, required_unless_present = "run")]
     pub(crate) test: Option<String>,
     /// A recorded run, judged by the rules as they are now
     #[arg(long, conflicts_with = "test")]

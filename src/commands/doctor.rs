@@ -4,6 +4,7 @@ use crate::config::{Config, ENV_SWITCH};
 use crate::error::{CommandError, exit};
 use crate::render::time::bytes;
 use crate::render::{short, time};
+use agent_trace_store::redact::{Key, Redactor};
 use agent_trace_store::trace::run::Standing;
 use agent_trace_store::trace::{Run, Runs};
 use agent_trace_store::{Store, key};
@@ -64,6 +65,13 @@ pub(crate) fn run(config: &Result<Config, CommandError>) -> Result<u8, CommandEr
 }
 
 fn configuration(config: &Config) -> Found {
+    // Any key will do to see whether the user's rules can be used.
+    if let Err(error) = Redactor::new(Key::from_bytes([0; 32]), &config.file.redact.rule) {
+        return Found::Wrong(
+            error.to_string(),
+            "nothing is recorded until it is mended; `agent-trace redact --test` tells more",
+        );
+    }
     match &config.path {
         Some(path) if config.exists => Found::Good(path.display().to_string()),
         _ => Found::Good("none; defaults are in use".into()),

@@ -311,7 +311,11 @@ impl Redactor {
             mark::write(&now, &again, &mut next, &mut own);
             now = next;
         }
-        out.extend_from_slice(&now);
+        if out.is_empty() {
+            *out = now;
+        } else {
+            out.extend_from_slice(&now);
+        }
         spans.append(&mut own);
         true
     }

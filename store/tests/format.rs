@@ -153,11 +153,15 @@ fn sealed_file() -> Vec<u8> {
 }
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/format")
+        .join(name)
 }
 
 fn committed(name: &str, current: Option<Vec<u8>>) -> Vec<u8> {
-    if let Some(bytes) = current.filter(|_| std::env::var_os("AGENT_TRACE_WRITE_FIXTURES").is_some()) {
+    if let Some(bytes) =
+        current.filter(|_| std::env::var_os("AGENT_TRACE_WRITE_FIXTURES").is_some())
+    {
         fs::write(fixture(name), bytes).unwrap();
     }
     fs::read(fixture(name)).unwrap()
@@ -169,7 +173,8 @@ fn version_1_0_is_read() {
         ("1.0.atj", false, journal()),
         ("1.0.ats", true, sealed_file()),
     ] {
-        let segment = Segment::from_bytes(committed(name, Some(current)), is_sealed, false).unwrap();
+        let segment =
+            Segment::from_bytes(committed(name, Some(current)), is_sealed, false).unwrap();
         assert_eq!(*segment.header(), header(), "{name}");
         let read: Vec<Record> = segment.records().map(Result::unwrap).collect();
         assert_eq!(read, records(), "{name}");

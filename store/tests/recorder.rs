@@ -81,7 +81,8 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-const CALL: &str = "{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":{}}}\n";
+const CALL: &str =
+    "{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":{}}}\n";
 const ANSWER: &str = "{\"id\":1,\"result\":{\"content\":[]}}\n";
 
 #[test]
@@ -101,7 +102,10 @@ fn a_session_is_read_back_as_a_run() {
     let run = only_run(folder.path());
     assert_eq!(reports.lock().unwrap().len(), 0);
     assert_eq!(run.steps.len(), 1);
-    assert_eq!((run.steps[0].tool(), run.steps[0].outcome), (Some("t"), Outcome::Ok));
+    assert_eq!(
+        (run.steps[0].tool(), run.steps[0].outcome),
+        (Some("t"), Outcome::Ok)
+    );
     let line = String::from_utf8_lossy(&run.errors[0].payload);
     assert!(line.starts_with("serving [REDACTED:"), "{line}");
     let ended = run.end.unwrap();
@@ -121,7 +125,9 @@ fn a_store_that_cannot_be_made_is_tried_again_and_the_loss_is_a_gap() {
     let tap = recorder.tap();
     send(&*tap, Stream::ClientToServer, CALL);
     wait_until("the user is told", || !reports.lock().unwrap().is_empty());
-    wait_until("the lost request is known to be open", || tap.unanswered(1) == 1);
+    wait_until("the lost request is known to be open", || {
+        tap.unanswered(1) == 1
+    });
     fs::remove_file(&blocked).unwrap();
     wait_until("recording goes on", || {
         send(&*tap, Stream::Stderr, "still here\n");
@@ -131,7 +137,11 @@ fn a_store_that_cannot_be_made_is_tried_again_and_the_loss_is_a_gap() {
     assert!(recorder.finish(1, end(), LIMIT));
 
     let run = only_run(&store);
-    assert_eq!(run.opening.command, ["server"], "the beginning is told all the same");
+    assert_eq!(
+        run.opening.command,
+        ["server"],
+        "the beginning is told all the same"
+    );
     assert_eq!(run.gaps.len(), 1);
     let gap = &run.gaps[0].1;
     assert!(gap.frames >= 1 && gap.bytes >= CALL.len() as u64, "{gap:?}");
@@ -168,18 +178,28 @@ fn what_the_queue_had_no_room_for_is_counted() {
         Ok(made)
     });
     let tap = recorder.tap();
-    let line = format!("{{\"method\":\"x\",\"params\":\"{}\"}}\n", "y".repeat(60_000));
+    let line = format!(
+        "{{\"method\":\"x\",\"params\":\"{}\"}}\n",
+        "y".repeat(60_000)
+    );
     for _ in 0..500 {
         send(&*tap, Stream::ClientToServer, &line);
     }
     assert!(recorder.finish(1, end(), LIMIT));
     let run = only_run(folder.path());
-    let recorded: u64 = run.frames.iter().map(|frame| frame.record.envelope.length).sum();
+    let recorded: u64 = run
+        .frames
+        .iter()
+        .map(|frame| frame.record.envelope.length)
+        .sum();
     let lost: u64 = run.gaps.iter().map(|(_, gap)| gap.bytes).sum();
     assert!(lost > 0, "the queue is smaller than what was sent");
     assert_eq!(recorded + lost, 500 * line.len() as u64);
     let ended = run.end.unwrap();
-    assert_eq!((ended.bytes[0], ended.lost), (500 * line.len() as u64, lost));
+    assert_eq!(
+        (ended.bytes[0], ended.lost),
+        (500 * line.len() as u64, lost)
+    );
 }
 
 #[test]
@@ -193,7 +213,8 @@ fn with_digests_no_argument_and_no_result_is_kept() {
     let (recorder, _) = start(move || Ok(made));
     let tap = recorder.tap();
     let call = "{\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":{\"x\":\"private words\"}}}\n";
-    let answer = "{\"id\":1,\"result\":{\"content\":[{\"text\":\"private words\"}],\"isError\":true}}\n";
+    let answer =
+        "{\"id\":1,\"result\":{\"content\":[{\"text\":\"private words\"}],\"isError\":true}}\n";
     send(&*tap, Stream::ClientToServer, call);
     send(&*tap, Stream::ServerToClient, answer);
     send(&*tap, Stream::ServerToClient, "private words\n");

@@ -14,7 +14,7 @@ use super::mark::{Hit, Kind, Rank, is_marked, print};
 use super::name::{Says, Strength, is_opaque, name_says_secret};
 use super::pair::is_weak_secret;
 use super::text::Text;
-use super::view::Scan;
+use super::view::{Scan, shift};
 use super::words::{is_path, is_reference, is_vocabulary};
 
 /// Deeper arrays and objects are looked at without what they are part of.
@@ -245,13 +245,9 @@ impl Walk<'_, '_, '_> {
         let first = self.hits.len();
         if escaped {
             self.finder.skip_to(content.end);
-            let view = unescape(&self.text[content.clone()]);
-            self.scan
-                .inner(&view.bytes, self.level + 1, opaque, self.hits);
-            for hit in &mut self.hits[first..] {
-                let raw = view.raw_range(hit.range.clone());
-                hit.range = content.start + raw.start..content.start + raw.end;
-            }
+            let raw = &self.text[content.clone()];
+            self.scan.unescaped(raw, self.level + 1, opaque, self.hits);
+            shift(&mut self.hits[first..], content.start);
             return true;
         }
         let text = &self.text[content.clone()];
@@ -266,9 +262,7 @@ impl Walk<'_, '_, '_> {
         }
         view.whole(self.scan.aws.filter(|_| !opaque));
         self.scan.beside(text, self.level, opaque, self.hits);
-        for hit in &mut self.hits[first..] {
-            hit.range = content.start + hit.range.start..content.start + hit.range.end;
-        }
+        shift(&mut self.hits[first..], content.start);
         true
     }
 
@@ -299,13 +293,14 @@ impl Walk<'_, '_, '_> {
             let print = print(&self.scan.redactor.key, part);
             let raw = view.raw_range(secret);
             let range = content.start + raw.start..content.start + raw.end;
-            self.hits.push(Hit {
+            let hit = Hit {
                 range,
                 kind: Kind::known(says.kind),
                 rank: Rank::Name,
                 print,
                 bare: None,
-            });
+            };
+            self.scan.notes.keep(self.hits, hit);
         }
     }
 
@@ -325,26 +320,28 @@ impl Walk<'_, '_, '_> {
                 && literal.range == range
             {
                 let print = literal.print.unwrap_or_default();
-                self.hits.push(Hit {
+                let hit = Hit {
                     range: range.clone(),
                     kind: literal.kind,
                     rank: Rank::Literal,
                     print,
                     bare: Some(self.level),
-                });
+                };
+                self.scan.notes.keep(self.hits, hit);
             }
         }
         let password =
             says.is_some_and(|says| says.strength == Strength::Strong && says.kind == "password");
         if password && text.len() >= 4 && text.iter().all(u8::is_ascii_digit) {
             let print = print(&self.scan.redactor.key, text);
-            self.hits.push(Hit {
+            let hit = Hit {
                 range,
                 kind: Kind::known("password"),
                 rank: Rank::Name,
                 print,
                 bare: Some(self.level),
-            });
+            };
+            self.scan.notes.keep(self.hits, hit);
         }
     }
 
@@ -359,13 +356,14 @@ impl Walk<'_, '_, '_> {
                     &self.scan.redactor.key,
                     &unescape(&self.text[part.clone()]).bytes,
                 );
-                self.hits.push(Hit {
+                let hit = Hit {
                     range: part,
                     kind,
                     rank: Rank::User,
                     print,
                     bare: bare.then_some(self.level),
-                });
+                };
+                self.scan.notes.keep(self.hits, hit);
             }
         }
     }

@@ -36,6 +36,23 @@ pub(super) struct Notes {
     pub(super) aws: bool,
     /// A private key starts and does not end.
     pub(super) open_key: bool,
+    /// There were more secrets than are kept apart.
+    pub(super) too_many: bool,
+}
+
+/// Secrets of one message that are kept apart. A message with more is one secret: what it
+/// would take to tell a million of them is memory that a hostile peer decides about.
+const MAX_HITS: usize = 10_000;
+
+impl Notes {
+    /// Keeps a secret.
+    pub(super) fn keep(&mut self, hits: &mut Vec<Hit>, hit: Hit) {
+        if hits.len() < MAX_HITS {
+            hits.push(hit);
+        } else {
+            self.too_many = true;
+        }
+    }
 }
 
 impl<'a> Text<'a> {
@@ -145,13 +162,14 @@ impl<'a> Text<'a> {
         }
         self.done = self.done.max(range.end);
         let print = print(&self.redactor.key, &self.bytes[range.clone()]);
-        self.hits.push(Hit {
+        let hit = Hit {
             range,
             kind,
             rank,
             print,
             bare: None,
-        });
+        };
+        self.notes.keep(self.hits, hit);
     }
 
     /// What needs no anchor: the user's rules, and secrets of AWS.

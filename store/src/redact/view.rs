@@ -10,12 +10,17 @@ use agent_trace_wire::json::unescape;
 
 use super::Redactor;
 use super::json::json;
-use super::mark::{Hit, Kind};
+use super::mark::{Hit, Kind, Rank, print};
 use super::shape::{AwsSecrets, aws_secrets};
 use super::text::{Notes, Text};
 
 /// So many layers of escapes are resolved.
 const MAX_LEVEL: usize = 4;
+
+/// So much of a text is looked at in one view.
+const PIECE: usize = 512 << 10;
+/// So much of it again with what follows: more than the longest secrets.
+const OVERLAP: usize = 32 << 10;
 
 /// One pass over one message.
 pub(super) struct Scan<'r> {
@@ -44,6 +49,9 @@ impl<'r> Scan<'r> {
             scan.aws = Some(AwsSecrets::Near);
             scan.always = true;
             scan.any(text, &mut hits);
+        }
+        if scan.notes.too_many {
+            hits = vec![whole(redactor, text)];
         }
         (hits, scan.notes)
     }
@@ -101,14 +109,38 @@ impl<'r> Scan<'r> {
             && memchr::memchr(b'\\', text).is_some()
             && (found || self.always || self.is_worth_unescaping(text))
         {
-            let view = unescape(text);
-            if view.bytes.len() < text.len() {
+            self.unescaped(text, level + 1, opaque, hits);
+        }
+    }
+
+    /// Looks at a text with its escapes resolved; at a long one piece by piece, since a view
+    /// takes more memory than its text.
+    pub(super) fn unescaped(
+        &mut self,
+        raw: &[u8],
+        level: usize,
+        opaque: bool,
+        hits: &mut Vec<Hit>,
+    ) {
+        let mut start = 0;
+        loop {
+            let end = raw.len().min(start + PIECE);
+            let view = unescape(&raw[start..end]);
+            if view.bytes.len() < end - start {
                 let first = hits.len();
-                self.inner(&view.bytes, level + 1, opaque, hits);
+                self.inner(&view.bytes, level, opaque, hits);
                 for hit in &mut hits[first..] {
-                    hit.range = view.raw_range(hit.range.clone());
+                    let raw = view.raw_range(hit.range.clone());
+                    hit.range = start + raw.start..start + raw.end;
                 }
             }
+            if end == raw.len() {
+                return;
+            }
+            // The next piece begins with a whole escape or byte, far enough back for a secret
+            // that this one cut.
+            let back = view.bytes.len().saturating_sub(OVERLAP);
+            start += view.raw_range(back..back + 1).start.max(1);
         }
     }
 
@@ -129,14 +161,22 @@ impl<'r> Scan<'r> {
         if level > MAX_LEVEL {
             return;
         }
-        for view in [Rewritten::percent(text), Rewritten::colours(text)]
-            .into_iter()
-            .flatten()
-        {
-            let first = hits.len();
-            self.text(&view.bytes, opaque, hits);
-            for hit in &mut hits[first..] {
-                hit.range = view.raw_range(&hit.range);
+        for rewrite in [Rewritten::percent, Rewritten::colours] {
+            let mut start = 0;
+            loop {
+                let end = text.len().min(start + PIECE);
+                if let Some(view) = rewrite(&text[start..end]) {
+                    let first = hits.len();
+                    self.text(&view.bytes, opaque, hits);
+                    for hit in &mut hits[first..] {
+                        let raw = view.raw_range(&hit.range);
+                        hit.range = start + raw.start..start + raw.end;
+                    }
+                }
+                if end == text.len() {
+                    break;
+                }
+                start = end - OVERLAP;
             }
         }
     }
@@ -172,7 +212,20 @@ pub(super) fn has_odd_escape(text: &[u8]) -> bool {
     memchr::memchr_iter(b'\\', text).any(|at| matches!(text.get(at + 1), Some(b'u' | b'/')))
 }
 
-fn shift(hits: &mut [Hit], by: usize) {
+/// All of a message as one secret, in which JSON stays JSON.
+fn whole(redactor: &Redactor, text: &[u8]) -> Hit {
+    let range = super::value::trim(text, 0..text.len());
+    let json = agent_trace_wire::json::is_valid(text);
+    Hit {
+        print: print(&redactor.key, &text[range.clone()]),
+        range,
+        kind: Kind::known("too-many"),
+        rank: Rank::Shape,
+        bare: json.then_some(0),
+    }
+}
+
+pub(super) fn shift(hits: &mut [Hit], by: usize) {
     for hit in hits {
         hit.range = hit.range.start + by..hit.range.end + by;
     }
@@ -318,6 +371,39 @@ mod tests {
         assert_eq!(view.raw_range(&(0..5)), 4..9);
         assert_eq!(view.raw_range(&(5..7)), 17..23);
         assert!(Rewritten::colours(b"\x1b7").is_none());
+    }
+
+    fn redacted(text: &str) -> String {
+        let redactor = Redactor::new(crate::redact::Key::from_bytes([1; 32]), &[]).unwrap();
+        redactor.text(text)
+    }
+
+    #[test]
+    fn in_a_long_text_secrets_are_found_wherever_pieces_meet() {
+        let secret = concat!("ghp_", "0123456789abcdefghijklmnopqrstuvwxyz");
+        for fill in [PIECE - 50, PIECE - 10, PIECE + 10, 2 * PIECE] {
+            // Escapes make a view necessary; the backslash before the token hides its start.
+            let fill = "\\n".repeat(fill / 3);
+            let text = format!("{{\"a\":\"{fill}\\u0067{}{fill}\"}}", &secret[1..]);
+            let out = redacted(&text);
+            assert!(!out.contains(&secret[8..]), "{}", fill.len());
+            assert!(agent_trace_wire::json::is_valid(out.as_bytes()));
+            assert_eq!(out.matches("[REDACTED:github-token:").count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_message_with_too_many_secrets_is_one_secret() {
+        let many = "password=hunter2abc ".repeat(20_000);
+        let json = redacted(&format!("{{\"a\":\"{many}\"}}\n"));
+        assert!(
+            json.starts_with("\"[REDACTED:too-many:") && json.ends_with("]\"\n"),
+            "{json:.60}"
+        );
+        assert!(agent_trace_wire::json::is_valid(json.as_bytes()));
+        let text = redacted(&format!("{many}\n"));
+        assert!(text.starts_with("[REDACTED:too-many:") && text.ends_with("] \n"));
+        assert_eq!(redacted(&json), json);
     }
 
     #[test]

@@ -92,7 +92,8 @@ impl Run {
         }
         // A relay records what it has forwarded, so an answer may be recorded before its
         // request; the times tell. The monotonic ones: the wall clock may be set meanwhile.
-        run.frames.sort_by_key(|frame| frame.record.envelope.monotonic);
+        run.frames
+            .sort_by_key(|frame| frame.record.envelope.monotonic);
         let over = run.standing() != Standing::Live;
         run.steps = Steps::default().pair(&run.frames, over);
         Ok(run)
