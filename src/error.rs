@@ -5,6 +5,7 @@ use agent_trace_store::portable::PortableError;
 use agent_trace_store::redact::RuleError;
 use agent_trace_store::retention::RetentionError;
 use agent_trace_store::trace::FindError;
+use owo_colors::OwoColorize;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -70,16 +71,16 @@ impl CommandError {
 
     /// Prints the error with its causes and what can be done; returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        let mut text = format!("error: {self}\n");
+        let mut text = format!("{} {self}\n", "error:".red().bold());
         let mut cause = self.source();
         while let Some(error) = cause {
-            text.push_str(&format!("  caused by: {error}\n"));
+            text.push_str(&format!("  {} {error}\n", "caused by:".red()));
             cause = error.source();
         }
         if let Some(hint) = self.hint() {
-            text.push_str(&format!("\nhint: {hint}\n"));
+            text.push_str(&format!("\n{} {hint}\n", "hint:".cyan().bold()));
         }
-        let _ = io::stderr().write_all(text.as_bytes());
+        let _ = anstream::stderr().write_all(text.as_bytes());
         exit::FAILURE.into()
     }
 

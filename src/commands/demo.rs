@@ -7,7 +7,7 @@ pub(crate) mod server;
 use crate::cli::Demo;
 use crate::config::Flags;
 use crate::error::{CommandError, exit};
-use crate::render::{lines, reason, short, status};
+use crate::render::{lines, short, status};
 use agent_trace_store::Store;
 use agent_trace_store::trace::{Run, Runs};
 use client::Client;
@@ -34,6 +34,12 @@ pub(crate) fn run(args: &Demo, flags: &Flags) -> Result<u8, CommandError> {
     talked.map_err(CommandError::failed("cannot talk to the bundled server"))?;
 
     let mut listing = store.list().map_err(CommandError::path(store.root()))?;
+    if listing.runs.len() < 2 {
+        return Err(CommandError::Usage {
+            what: format!("nothing was recorded into {}", folder.display()),
+            hint: "`agent-trace --store DIR doctor` says what is wrong with a store",
+        });
+    }
     listing.runs.truncate(2);
     for entry in listing.runs.iter().rev() {
         print(&mut out, &store.open(entry)?, args)?;
@@ -85,9 +91,6 @@ fn print(out: &mut impl Write, run: &Run, args: &Demo) -> io::Result<()> {
         stderr: true,
     };
     lines::print(out, run, options)?;
-    for failure in &failures {
-        writeln!(out, "      {} {}", "failed:".red(), reason(failure))?;
-    }
     writeln!(out)
 }
 

@@ -128,8 +128,9 @@ fn foot(out: &mut impl Write, run: &Run, args: &Show) -> io::Result<()> {
         status.red().to_string()
     };
     writeln!(out, "{} {status}{}", "end".dimmed(), ending(run))?;
-    for failure in run.failures() {
-        writeln!(out, "    {} {}", "failed:".red(), reason(&failure))?;
+    // One reason is in the line above.
+    for failure in run.failures().iter().skip(1) {
+        writeln!(out, "    {} {}", "failed:".red(), reason(failure))?;
     }
     for damage in &run.damage {
         writeln!(

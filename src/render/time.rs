@@ -40,11 +40,12 @@ pub(crate) fn rfc3339(nanoseconds: u64) -> String {
         .to_string()
 }
 
-/// `850ms`, `12.3s`, `4m05s`, `2h07m`
+/// `<1ms`, `850ms`, `12.3s`, `4m05s`, `2h07m`
 pub(crate) fn span(nanoseconds: u64) -> String {
     let milliseconds = nanoseconds / 1_000_000;
     let seconds = milliseconds / 1_000;
     match seconds {
+        0 if milliseconds == 0 => "<1ms".into(),
         0 => format!("{milliseconds}ms"),
         1..60 => format!("{seconds}.{}s", milliseconds % 1_000 / 100),
         60..3_600 => format!("{}m{:02}s", seconds / 60, seconds % 60),

@@ -23,6 +23,8 @@ impl Client {
             .arg("demo-server")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // What the server says there is in the trace.
+            .stderr(Stdio::null())
             .spawn()?;
         let answers = relay.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let mut client = Self {
