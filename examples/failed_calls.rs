@@ -9,14 +9,19 @@ use agent_trace_store::trace::Runs;
 use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args_os().nth(1).ok_or("usage: failed_calls DIR")?;
+    let folder = std::env::args_os()
+        .nth(1)
+        .ok_or("usage: failed_calls DIR")?;
     let store = Store::at(folder);
     let run = store.open(&store.find("latest")?)?;
     for step in run.steps.iter().filter(|step| step.outcome.is_failure()) {
         let Some(tool) = step.tool() else { continue };
         // Everything recorded is hostile: `{:?}` escapes what could steer a terminal.
         let answer = String::from_utf8_lossy(step.answer(&run.frames).unwrap_or_default());
-        println!("step {}: {tool:?} {}: {answer:?}", step.number, step.outcome);
+        println!(
+            "step {}: {tool:?} {}: {answer:?}",
+            step.number, step.outcome
+        );
     }
     Ok(())
 }

@@ -179,14 +179,6 @@ pub fn relay(mut server: Server, session: u32, tap: &Arc<dyn Tap>) -> io::Result
     let to = server.report.clone();
     watch::server_exit(&server.child, move |s| _ = to.send(Event::Sighting(s)))?;
 
-    let input = server.child.stdin.take().map(|pipe| {
-        let pump = Pump::new(channel(Stream::ClientToServer), tap);
-        pump.spawn(
-            take_stdin()?,
-            pipe,
-            reporter(&server.report, Event::InputEnded),
-        )
-    });
     let output = server.child.stdout.take().map(|pipe| {
         let pump = Pump::new(channel(Stream::ServerToClient), tap);
         let done = reporter(&server.report, Event::OutputEnded);
@@ -194,6 +186,16 @@ pub fn relay(mut server: Server, session: u32, tap: &Arc<dyn Tap>) -> io::Result
             // The client must see the end of its pipe, so nobody else may hold it open.
             drop(output_watch);
             done(how);
+        })
+    });
+    let output = output.transpose()?;
+    let input = server.child.stdin.take().map(|pipe| {
+        let pump = Pump::new(channel(Stream::ClientToServer), tap);
+        let (report, output) = (server.report.clone(), output.clone());
+        pump.spawn(take_stdin()?, pipe, move |how| {
+            // Asked now, before the server can see the end of its input and follow.
+            let in_answer = output.is_some_and(|output| output.has_ended());
+            _ = report.send(Event::InputEnded { how, in_answer });
         })
     });
     let errors = server.child.stderr.take().map(|pipe| {
@@ -209,7 +211,7 @@ pub fn relay(mut server: Server, session: u32, tap: &Arc<dyn Tap>) -> io::Result
         group: server.group,
         session,
         tap: Arc::clone(tap),
-        output: output.transpose()?,
+        output,
         errors: errors.transpose()?,
     };
     drop(input.transpose()?);

@@ -146,6 +146,10 @@ mod unix {
                 _ => {}
             }
         }
+        // The lock on it says that someone writes, and that was the relay.
+        if let Some(file) = &file {
+            let _ = file.unlock();
+        }
         if let Some(group) = group {
             end(group);
         }

@@ -32,7 +32,9 @@ mod unix {
     use rustix::io::Errno;
     use rustix::pipe::{PipeFlags, pipe_with};
     use rustix::process::{Pid, WaitId, WaitIdOptions, getppid, waitid};
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+    use signal_hook::consts::{
+        SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ,
+    };
     use signal_hook::iterator::Signals;
     use std::io;
     use std::process::Child;
@@ -50,6 +52,9 @@ mod unix {
 
     /// Reports signals from now on, except those that this process was started to ignore.
     pub(crate) fn signals(report: impl Fn(Sighting) + Send + 'static) -> io::Result<()> {
+        // A journal may reach the limit on files' sizes, and that must not end the relay. Not
+        // ignored, since the server would inherit that.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         let mut signals = Signals::new(PASSED_ON.into_iter().filter(|s| !sys::is_ignored(*s)))?;
         spawn("signals", move || {
             for signal in signals.forever() {

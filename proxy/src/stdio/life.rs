@@ -38,7 +38,11 @@ const IDLE: Duration = Duration::from_secs(3600);
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     Sighting(Sighting),
-    InputEnded(Pumped),
+    InputEnded {
+        how: Pumped,
+        /// The server had ended its output before: the client saw that, and closed too.
+        in_answer: bool,
+    },
     OutputEnded(Pumped),
     ErrorsEnded,
 }
@@ -96,9 +100,14 @@ impl Life {
 
     fn handle(&self, event: Event, state: &mut State) {
         match event {
-            Event::InputEnded(Pumped::ToTheEnd) => {
+            Event::InputEnded {
+                how: Pumped::ToTheEnd,
+                in_answer,
+            } => {
                 state.client_closed = Some(Instant::now());
-                state.ending.get_or_insert(Ending::ClientClosed);
+                if !in_answer && state.exited.is_none() {
+                    state.ending.get_or_insert(Ending::ClientClosed);
+                }
             }
             Event::Sighting(Sighting::ServerExited) => state.exited = Some(Instant::now()),
             Event::Sighting(Sighting::Signal(number)) => self.pass_on(number, state),
@@ -109,7 +118,10 @@ impl Life {
             }
             // The server closed one of its streams, or the client its errors: that is between
             // the two of them, and the pump has closed the other end.
-            Event::InputEnded(Pumped::ReceiverGone)
+            Event::InputEnded {
+                how: Pumped::ReceiverGone,
+                ..
+            }
             | Event::OutputEnded(Pumped::ToTheEnd)
             | Event::ErrorsEnded => {}
         }

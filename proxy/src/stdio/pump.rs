@@ -82,11 +82,12 @@ impl Pump {
     }
 
     /// Moves bytes on a thread of its own until the stream ends or its receiver is gone.
-    /// Both pipes are closed before `done` is called.
+    /// Both pipes are closed after `done` was called: a server may exit as soon as its input
+    /// ends, and that the client ended it has to be known by then.
     pub(super) fn spawn<F, T>(
         self,
-        from: F,
-        to: T,
+        mut from: F,
+        mut to: T,
         done: impl FnOnce(Pumped) + Send + 'static,
     ) -> io::Result<Arc<Progress>>
     where
@@ -97,21 +98,21 @@ impl Pump {
         std::thread::Builder::new()
             .name(format!("{:?}", self.channel.stream))
             .spawn(move || {
-                let how = self.run(from, to);
+                let how = self.run(&mut from, &mut to);
                 self.progress.ended.store(true, Ordering::Release);
                 done(how);
             })?;
         Ok(progress)
     }
 
-    fn run(&self, mut from: impl Read + Handle, mut to: impl Receiver) -> Pumped {
+    fn run(&self, from: &mut (impl Read + Handle), to: &mut impl Receiver) -> Pumped {
         let mut buffer = vec![0; CHUNK];
         loop {
             let n = match from.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(n) => n,
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                Err(e) if e.kind() == ErrorKind::WouldBlock && wait_readable(&from).is_ok() => {
+                Err(e) if e.kind() == ErrorKind::WouldBlock && wait_readable(from).is_ok() => {
                     continue;
                 }
                 // A broken stream has ended, whatever broke it.
@@ -120,7 +121,7 @@ impl Pump {
             let read = self.tap.now();
             let chunk = &buffer[..n];
             self.progress.now(false);
-            let taken = write_all(&mut to, chunk);
+            let taken = write_all(to, chunk);
             self.progress.now(true);
             self.tap.copy(self.channel, read, &chunk[..taken]);
             if taken < n {
