@@ -126,10 +126,16 @@ impl Config {
         let exists = text.is_some();
         let file: File = toml::from_str(&text.unwrap_or_default())
             .map_err(|error| config_error(path.as_deref(), error))?;
+        // What is relative in the file is relative to the file.
+        let beside = path
+            .as_deref()
+            .and_then(Path::parent)
+            .unwrap_or(Path::new(""));
+        let in_file = file.store.as_deref().map(|store| beside.join(store));
         let candidates = [
             (flags.store.clone(), Origin::Flag),
             (path_from(ENV_STORE), Origin::Environment(ENV_STORE)),
-            (file.store.clone(), Origin::File),
+            (in_file, Origin::File),
             (data_folder(), Origin::Default),
         ];
         let store = candidates
@@ -139,6 +145,12 @@ impl Config {
                 what: "no place to record to: neither a store nor a home directory is known".into(),
                 hint: "give --store DIR or set AGENT_TRACE_DIR",
             })?;
+        if store.0.components().any(|part| part.as_os_str() == "~") {
+            return Err(CommandError::Usage {
+                what: format!("{}: only a shell knows what ~ is", store.0.display()),
+                hint: "give the whole path",
+            });
+        }
         Ok(Self {
             path,
             exists,

@@ -1,8 +1,10 @@
 //! What is said when something could not be done, and exit codes.
 
+use crate::render::escape;
 use agent_trace_store::journal::reader::OpenError;
+use agent_trace_store::key;
 use agent_trace_store::portable::PortableError;
-use agent_trace_store::redact::RuleError;
+use agent_trace_store::redact::{Redactor, RuleError};
 use agent_trace_store::retention::RetentionError;
 use agent_trace_store::trace::FindError;
 use owo_colors::OwoColorize;
@@ -45,6 +47,13 @@ pub(crate) enum CommandError {
         path: PathBuf,
         source: Box<dyn Error + Send + Sync>,
     },
+    #[error("cannot import {}", path.display())]
+    Import {
+        path: PathBuf,
+        source: PortableError,
+    },
+    #[error("{} is there already", path.display())]
+    Exists { path: PathBuf },
     #[error("cannot write output")]
     Output(#[source] io::Error),
     /// Something that is wrong with what was asked, and what to do about it.
@@ -71,10 +80,10 @@ impl CommandError {
 
     /// Prints the error with its causes and what can be done; returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        let mut text = format!("{} {self}\n", "error:".red().bold());
+        let mut text = format!("{} {}\n", "error:".red().bold(), shown(self));
         let mut cause = self.source();
         while let Some(error) = cause {
-            text.push_str(&format!("  {} {error}\n", "caused by:".red()));
+            text.push_str(&format!("  {} {}\n", "caused by:".red(), shown(error)));
             cause = error.source();
         }
         if let Some(hint) = self.hint() {
@@ -98,10 +107,54 @@ impl CommandError {
                 Some("end the assistant's session (or the server) first")
             }
             Self::Config { .. } => Some("`agent-trace config --help` lists the settings"),
+            Self::Exists { .. } => Some("remove it, or give another file with --output"),
+            Self::Portable(PortableError::TooLarge { .. }) => {
+                Some("copy the run's files from the data directory instead")
+            }
             Self::Usage { hint, .. } => Some(hint),
             _ => None,
         }
     }
+}
+
+/// An error with its causes in one line.
+pub(crate) fn in_one_line(error: &dyn Error) -> String {
+    let mut text = shown(error);
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&shown(error));
+        cause = error.source();
+    }
+    text.replace('\n', " ")
+}
+
+/// An error's text as it may be printed: it may quote a recording, which is hostile, or a
+/// command line or a configuration, which may hold secrets. Line ends stay.
+fn shown(error: &dyn Error) -> String {
+    let text = discreet(error.to_string().trim_end());
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| escape::text(line.as_bytes(), 0))
+        .collect();
+    lines.join("\n")
+}
+
+/// A text without the secrets that redaction can tell.
+pub(crate) fn discreet(text: &str) -> String {
+    let Ok(mut redactor) = key::random().map_err(drop).and_then(|key| {
+        // The user's own rules are left out: what is being reported may be that they are wrong.
+        Redactor::new(key, &[]).map_err(drop)
+    }) else {
+        return text.to_owned();
+    };
+    let environment: Vec<_> = std::env::vars_os().collect();
+    redactor.add_environment(
+        environment
+            .iter()
+            .map(|(n, v)| (n.as_encoded_bytes(), v.as_encoded_bytes())),
+    );
+    redactor.text(text)
 }
 
 impl From<io::Error> for CommandError {

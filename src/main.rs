@@ -21,7 +21,14 @@ fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(message) => {
-            let _ = message.print();
+            // What was typed may hold a secret, and the message repeats it.
+            let plain = message.render().to_string();
+            let shown = error::discreet(&plain);
+            if message.use_stderr() && shown != plain {
+                let _ = std::io::Write::write_all(&mut std::io::stderr(), shown.as_bytes());
+            } else {
+                let _ = message.print();
+            }
             let code = if message.use_stderr() {
                 exit::FAILURE
             } else {

@@ -43,7 +43,7 @@ pub(crate) fn status(run: &Run) -> String {
     if !run.gaps.is_empty() {
         text.push_str(", with gaps");
     }
-    if !run.damage.is_empty() || !run.unreadable.is_empty() {
+    if !run.is_whole() {
         text.push_str(", damaged");
     }
     text

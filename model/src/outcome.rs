@@ -17,6 +17,8 @@ pub enum Outcome {
     Cancelled,
     /// The session ended before it was answered.
     Unanswered,
+    /// Whether it was answered is not known: a part of the session was not recorded.
+    NotRecorded,
     /// It has not been answered yet, and the session goes on.
     Pending,
 }
@@ -31,6 +33,7 @@ impl Outcome {
             Self::ToolError => "tool_error",
             Self::Cancelled => "cancelled",
             Self::Unanswered => "unanswered",
+            Self::NotRecorded => "not_recorded",
             Self::Pending => "pending",
         }
     }

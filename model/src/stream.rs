@@ -64,8 +64,8 @@ pub trait Tap: Send + Sync {
     fn close(&self, channel: Channel);
 
     /// How many requests of the client in this session still wait for their answer, as far
-    /// as is known by now.
-    fn unanswered(&self, session: u32) -> usize;
+    /// as is known by now; none where nobody counts them.
+    fn unanswered(&self, session: u32) -> Option<usize>;
 }
 
 /// A tap that records nothing.
@@ -79,7 +79,7 @@ impl Tap for NoTap {
     fn copy(&self, _: Channel, _: Moment, _: &[u8]) {}
     fn undelivered(&self, _: Channel, _: Moment, _: &[u8]) {}
     fn close(&self, _: Channel) {}
-    fn unanswered(&self, _: u32) -> usize {
-        0
+    fn unanswered(&self, _: u32) -> Option<usize> {
+        None
     }
 }

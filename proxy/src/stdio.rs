@@ -12,7 +12,7 @@
 mod life;
 mod pump;
 
-use crate::os::descriptors::{take_stderr, take_stdin, take_stdout};
+use crate::os::descriptors::{from_child, take_stderr, take_stdin, take_stdout};
 use crate::os::group::{self, Group, Guardian};
 use crate::os::{nested, resolve, watch};
 use agent_trace_model::{Channel, End, Ending, Stream, Tap};
@@ -180,9 +180,9 @@ pub fn relay(mut server: Server, session: u32, tap: &Arc<dyn Tap>) -> io::Result
     watch::server_exit(&server.child, move |s| _ = to.send(Event::Sighting(s)))?;
 
     let output = server.child.stdout.take().map(|pipe| {
-        let pump = Pump::new(channel(Stream::ServerToClient), tap);
+        let pump = Pump::new(channel(Stream::ServerToClient), tap, from_child(pipe));
         let done = reporter(&server.report, Event::OutputEnded);
-        pump.spawn(pipe, client_out, move |how| {
+        pump.spawn(client_out, move |how| {
             // The client must see the end of its pipe, so nobody else may hold it open.
             drop(output_watch);
             done(how);
@@ -190,18 +190,17 @@ pub fn relay(mut server: Server, session: u32, tap: &Arc<dyn Tap>) -> io::Result
     });
     let output = output.transpose()?;
     let input = server.child.stdin.take().map(|pipe| {
-        let pump = Pump::new(channel(Stream::ClientToServer), tap);
+        let pump = Pump::new(channel(Stream::ClientToServer), tap, take_stdin()?);
         let (report, output) = (server.report.clone(), output.clone());
-        pump.spawn(take_stdin()?, pipe, move |how| {
+        pump.spawn(pipe, move |how| {
             // Asked now, before the server can see the end of its input and follow.
             let in_answer = output.is_some_and(|output| output.has_ended());
             _ = report.send(Event::InputEnded { how, in_answer });
         })
     });
     let errors = server.child.stderr.take().map(|pipe| {
-        let pump = Pump::new(channel(Stream::Stderr), tap);
+        let pump = Pump::new(channel(Stream::Stderr), tap, from_child(pipe));
         pump.spawn(
-            pipe,
             take_stderr()?,
             reporter(&server.report, |_| Event::ErrorsEnded),
         )

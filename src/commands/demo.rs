@@ -30,18 +30,20 @@ pub(crate) fn run(args: &Demo, flags: &Flags) -> Result<u8, CommandError> {
         "Recording two runs of a bundled server into {}\n",
         folder.display()
     )?;
+    let list = || store.list().map_err(CommandError::path(store.root()));
+    let known: Vec<_> = list()?.runs.iter().map(|run| run.id).collect();
     let talked = succeed(&folder).and_then(|()| fail(&folder));
     talked.map_err(CommandError::failed("cannot talk to the bundled server"))?;
 
-    let mut listing = store.list().map_err(CommandError::path(store.root()))?;
-    if listing.runs.len() < 2 {
+    let mut made = list()?.runs;
+    made.retain(|run| !known.contains(&run.id));
+    if made.len() < 2 {
         return Err(CommandError::Usage {
             what: format!("nothing was recorded into {}", folder.display()),
             hint: "`agent-trace --store DIR doctor` says what is wrong with a store",
         });
     }
-    listing.runs.truncate(2);
-    for entry in listing.runs.iter().rev() {
+    for entry in made.iter().rev() {
         print(&mut out, &store.open(entry)?, args)?;
     }
     let place = if flags.store.is_some() || !folder.to_string_lossy().contains(' ') {
@@ -116,11 +118,14 @@ fn fail(store: &std::path::Path) -> io::Result<()> {
     client.finish()
 }
 
-/// A new folder that only its owner can read.
+/// A new folder that only its owner can read, and that nobody prepared for us.
 fn fresh_folder() -> io::Result<PathBuf> {
-    let base = std::env::temp_dir();
-    let id = std::process::id();
-    let folder = base.join(format!("agent-trace-demo-{id}"));
-    Store::at(&folder).make(&folder)?;
+    use std::hash::{BuildHasher, RandomState};
+    let random = RandomState::new().hash_one(std::process::id());
+    let folder = std::env::temp_dir().join(format!("agent-trace-demo-{random:016x}"));
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&folder)?;
     Ok(folder)
 }

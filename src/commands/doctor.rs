@@ -1,7 +1,7 @@
 //! `doctor`: does recording work, and what went wrong when it did not?
 
 use crate::config::{Config, ENV_SWITCH};
-use crate::error::{CommandError, exit};
+use crate::error::{CommandError, exit, in_one_line};
 use crate::render::time::bytes;
 use crate::render::{short, time};
 use agent_trace_store::redact::{Key, Redactor};
@@ -39,10 +39,7 @@ pub(crate) fn run(config: &Result<Config, CommandError>) -> Result<u8, CommandEr
             runs(&store, &mut found);
         }
         Err(error) => {
-            let cause = std::error::Error::source(error)
-                .map(|c| format!(": {c}"))
-                .unwrap_or_default();
-            let what = format!("{error}{cause}");
+            let what = in_one_line(error);
             found.push((
                 "configuration",
                 Found::Wrong(what, "nothing is recorded until it is mended"),
@@ -152,10 +149,7 @@ fn runs(store: &Store, found: &mut Vec<(&'static str, Found)>) {
         }
     };
     for error in &listing.unreadable {
-        let cause = std::error::Error::source(error)
-            .map(|c| format!(": {c}"))
-            .unwrap_or_default();
-        found.push(("runs", Found::Note(format!("{error}{cause}"))));
+        found.push(("runs", Found::Note(in_one_line(error))));
     }
     let total = listing.runs.len();
     let unsealed = listing
@@ -163,15 +157,8 @@ fn runs(store: &Store, found: &mut Vec<(&'static str, Found)>) {
         .iter()
         .filter(|run| !run.live && run.segments.iter().any(|s| !s.sealed))
         .count();
-    let looked: Vec<Run> = listing
-        .runs
-        .iter()
-        .take(RUNS)
-        .filter_map(|run| store.open(run).ok())
-        .collect();
-    let newest = looked
-        .first()
-        .map(|run| format!(", newest {}", time::date(run.entry.header.started)));
+    let newest = listing.runs.first();
+    let newest = newest.map(|run| format!(", newest {}", time::date(run.header.started)));
     found.push((
         "runs",
         Found::Good(format!("{total}{}", newest.unwrap_or_default())),
@@ -181,8 +168,9 @@ fn runs(store: &Store, found: &mut Vec<(&'static str, Found)>) {
             format!("{unsealed} finished journals are not sealed; `agent-trace retention` does it");
         found.push(("runs", Found::Note(what)));
     }
-    for run in &looked {
-        found.extend(trouble(run).map(|what| ("run", Found::Note(what))));
+    for run in listing.runs.iter().take(RUNS) {
+        let trouble = store.open(run).ok().as_ref().and_then(trouble);
+        found.extend(trouble.map(|what| ("run", Found::Note(what))));
     }
 }
 
@@ -193,9 +181,10 @@ fn trouble(run: &Run) -> Option<String> {
         let reason = crate::render::escape::text(gap.reason.as_bytes(), 80);
         what.push(format!("{} not recorded ({reason})", bytes(gap.bytes)));
     }
-    if !run.damage.is_empty() {
-        let lost: u64 = run.damage.iter().map(|damage| damage.bytes).sum();
-        what.push(format!("{} of its journal cannot be read", bytes(lost)));
+    if run.missing > 0 {
+        what.push(format!("{} of its records are missing", run.missing));
+    } else if !run.is_whole() {
+        what.push("a part of its journal cannot be read".into());
     }
     if run.standing() == Standing::CutOff {
         what.push("its end was not recorded: the relay was killed, or the disk was full".into());

@@ -24,7 +24,10 @@ pub(crate) fn export(args: &Export, config: &Config) -> Result<u8, CommandError>
         .output
         .clone()
         .unwrap_or_else(|| format!("{}.atrace", short(run.id)).into());
-    fs::write(&path, &bytes).map_err(CommandError::path(&path))?;
+    portable::write(&path, &bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => CommandError::Exists { path: path.clone() },
+        _ => CommandError::path(&path)(error),
+    })?;
     writeln!(
         anstream::stdout(),
         "wrote run {} to {}",
@@ -44,9 +47,9 @@ pub(crate) fn import(args: &Import, config: &Config) -> Result<u8, CommandError>
             fs::read(path)
         };
         let bytes = bytes.map_err(CommandError::path(path))?;
-        let imported = portable::import(&store, bytes).map_err(|source| CommandError::Config {
+        let imported = portable::import(&store, bytes).map_err(|source| CommandError::Import {
             path: path.clone(),
-            source: Box::new(source),
+            source,
         })?;
         let what = if imported.known {
             "has run"

@@ -2,7 +2,8 @@
 
 use crate::cli::Record;
 use crate::config::{Config, ENV_SWITCH, Flags};
-use agent_trace_model::{End, NoTap, Tap};
+use crate::error::in_one_line;
+use agent_trace_model::{End, Ending, NoTap, Tap};
 use agent_trace_proxy::stdio::{self, LastWill, Server};
 use agent_trace_store::recorder::{Hooks, Options, Recorder, Setup, StdioSession};
 use std::io::{self, Write};
@@ -50,13 +51,31 @@ pub(crate) fn run(args: Record, flags: Flags) -> ExitCode {
             // An exit status is a byte; that is all the system passes on.
             ExitCode::from(u8::try_from(status & 0xff).unwrap_or(u8::MAX))
         }
-        Err(error) => fail(&error),
+        Err(error) => {
+            say(&format!(
+                "cannot use the standard streams: {}",
+                in_one_line(&error)
+            ));
+            finish(recorder, not_relayed(&error));
+            ExitCode::from(u8::try_from(stdio::EXIT_NOT_STARTED).unwrap_or(u8::MAX))
+        }
+    }
+}
+
+/// The end of a session that never got going.
+fn not_relayed(error: &io::Error) -> End {
+    End {
+        ending: Ending::NotStarted,
+        exit_code: None,
+        signal: None,
+        killed: true,
+        error: Some(error.to_string()),
     }
 }
 
 fn start_recorder(args: Record, flags: Flags, server: Option<&Server>) -> Option<Recorder> {
     let pid = server.map(Server::pid);
-    let setup = move || setup(args, &flags, pid).map_err(|error| one_line(&error));
+    let setup = move || setup(args, &flags, pid).map_err(|error| in_one_line(&error));
     let will = server.map(Server::last_will);
     let hooks = Hooks {
         report: Box::new(say),
@@ -105,25 +124,14 @@ fn finish(recorder: Option<Recorder>, end: End) {
     }
 }
 
-fn fail(error: &impl std::fmt::Display) -> ExitCode {
-    say(&error.to_string());
+fn fail(error: &dyn std::error::Error) -> ExitCode {
+    say(&in_one_line(error));
     ExitCode::from(u8::try_from(stdio::EXIT_NOT_STARTED).unwrap_or(u8::MAX))
 }
 
 /// One line on standard error. If nobody reads it, so be it.
 fn say(text: &str) {
     let _ = writeln!(io::stderr(), "agent-trace: {text}");
-}
-
-fn one_line(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(error.to_string().trim());
-        cause = error.source();
-    }
-    text.replace('\n', " ")
 }
 
 type Acknowledge = Box<dyn FnMut(u64) + Send>;

@@ -2,7 +2,7 @@
 
 use crate::cli::Retention;
 use crate::config::Config;
-use crate::error::{CommandError, exit};
+use crate::error::{CommandError, exit, in_one_line};
 use crate::render::time::bytes;
 use agent_trace_store::retention::{self, Limits};
 use owo_colors::OwoColorize;
@@ -24,10 +24,12 @@ pub(crate) fn run(args: &Retention, config: &Config) -> Result<u8, CommandError>
         bytes(applied.bytes.1)
     )?;
     for error in &applied.failed {
-        let cause = std::error::Error::source(error)
-            .map(|c| format!(": {c}"))
-            .unwrap_or_default();
-        writeln!(anstream::stderr(), "{} {error}{cause}", "warning:".yellow())?;
+        writeln!(
+            anstream::stderr(),
+            "{} {}",
+            "warning:".yellow(),
+            in_one_line(error)
+        )?;
     }
     Ok(if applied.failed.is_empty() {
         exit::SUCCESS

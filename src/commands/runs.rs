@@ -2,12 +2,12 @@
 
 use crate::cli::{Format, Runs as Args};
 use crate::config::Config;
-use crate::error::{CommandError, exit};
+use crate::error::{CommandError, exit, in_one_line};
 use crate::render::escape::text;
-use crate::render::json::RunLine;
+use crate::render::json::{self, RunLine};
 use crate::render::table::{self, Align};
 use crate::render::{short, status, time};
-use agent_trace_store::trace::{Run, Runs};
+use agent_trace_store::trace::{FindError, Run, Runs};
 use owo_colors::OwoColorize;
 use std::io::Write;
 
@@ -19,70 +19,55 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     } else {
         args.limit
     };
-    let mut runs = Vec::new();
+    // A run is reduced to its line at once: all of them may not fit into memory.
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
     let mut unreadable = listing.unreadable;
     for entry in listing.runs {
-        if runs.len() == limit {
+        if rows.len().max(lines.len()) == limit {
             break;
         }
         match store.open(&entry) {
             Ok(run) if args.failed && run.failures().is_empty() => {}
-            Ok(run) => runs.push(run),
+            Ok(run) if args.format == Format::Text => rows.push(row(&run)),
+            Ok(run) => lines.push(RunLine::of(&run)),
             Err(error) => unreadable.push(error),
         }
     }
-    let mut out = anstream::stdout().lock();
-    match args.format {
-        Format::Text => print(&mut out, &runs)?,
-        Format::Json => {
-            let lines: Vec<RunLine> = runs.iter().map(RunLine::of).collect();
-            serde_json::to_writer_pretty(&mut out, &lines).map_err(std::io::Error::from)?;
-            writeln!(out)?;
-        }
-        Format::Jsonl => {
-            for run in &runs {
-                serde_json::to_writer(&mut out, &RunLine::of(run)).map_err(std::io::Error::from)?;
-                writeln!(out)?;
-            }
-        }
-    }
-    if runs.is_empty() && args.format == Format::Text && !args.failed {
-        return Err(agent_trace_store::trace::FindError::Empty.into());
-    }
     let mut errors = anstream::stderr().lock();
     for error in &unreadable {
-        let cause = std::error::Error::source(error)
-            .map(|c| format!(": {c}"))
-            .unwrap_or_default();
-        writeln!(errors, "{} {error}{cause}", "warning:".yellow())?;
+        writeln!(errors, "{} {}", "warning:".yellow(), in_one_line(error))?;
+    }
+    match args.format {
+        Format::Text if rows.is_empty() && !args.failed => return Err(FindError::Empty.into()),
+        Format::Text => print(&rows)?,
+        Format::Json => json::document(&lines)?,
+        Format::Jsonl => lines.iter().try_for_each(json::line)?,
     }
     Ok(exit::SUCCESS)
 }
 
-fn print(out: &mut impl Write, runs: &[Run]) -> Result<(), CommandError> {
-    if runs.is_empty() {
+fn row(run: &Run) -> [String; 8] {
+    let calls = || run.steps.iter().filter(|step| step.tool().is_some());
+    let started = run.entry.header.started;
+    [
+        short(run.entry.id),
+        time::date(started),
+        time::span(run.last.saturating_sub(started)),
+        text(run.client().as_bytes(), 24),
+        text(run.server().as_bytes(), 30),
+        calls().count().to_string(),
+        calls()
+            .filter(|step| step.outcome.is_failure())
+            .count()
+            .to_string(),
+        status(run),
+    ]
+}
+
+fn print(rows: &[[String; 8]]) -> std::io::Result<()> {
+    if rows.is_empty() {
         return Ok(());
     }
-    let rows: Vec<[String; 8]> = runs
-        .iter()
-        .map(|run| {
-            let calls = || run.steps.iter().filter(|step| step.tool().is_some());
-            let started = run.entry.header.started;
-            [
-                short(run.entry.id),
-                time::date(started),
-                time::span(run.last.saturating_sub(started)),
-                text(run.client().as_bytes(), 24),
-                text(run.server().as_bytes(), 30),
-                calls().count().to_string(),
-                calls()
-                    .filter(|step| step.outcome.is_failure())
-                    .count()
-                    .to_string(),
-                status(run),
-            ]
-        })
-        .collect();
     use Align::{Left, Right};
     let heading = [
         ("RUN", Left),
@@ -94,5 +79,5 @@ fn print(out: &mut impl Write, runs: &[Run]) -> Result<(), CommandError> {
         ("FAILED", Right),
         ("STATUS", Left),
     ];
-    Ok(table::print(out, heading, &rows)?)
+    table::print(&mut anstream::stdout().lock(), heading, rows)
 }

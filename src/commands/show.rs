@@ -4,7 +4,7 @@ use crate::cli::{Format, Show};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::render::escape::text;
-use crate::render::json::{RunLine, StepLine};
+use crate::render::json::{self, RunLine, StepLine};
 use crate::render::table::{self, Align};
 use crate::render::{lines, reason, short, status, summary, time};
 use agent_trace_model::{Ending, Stream};
@@ -13,6 +13,7 @@ use agent_trace_store::trace::{Run, Runs};
 use agent_trace_wire::stdio::Framing;
 use owo_colors::OwoColorize;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
@@ -28,46 +29,41 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
         let lines = summary::of(&run);
         match args.format {
             Format::Text => summary::print(&mut out, &lines)?,
-            Format::Json | Format::Jsonl => json(&mut out, args.format, &lines)?,
+            Format::Json => json::document(&lines)?,
+            Format::Jsonl => lines.iter().try_for_each(json::line)?,
         }
     } else {
         match args.format {
             Format::Text => steps(&mut out, &run, args)?,
             Format::Json => {
-                #[derive(Serialize)]
-                struct Document<'a> {
-                    #[serde(flatten)]
-                    run: RunLine,
-                    steps: Vec<StepLine<'a>>,
-                    stderr: Vec<std::borrow::Cow<'a, str>>,
-                }
-                let document = Document {
+                let steps = run.steps.iter().map(|step| StepLine::of(&run, step));
+                let errors = run
+                    .errors
+                    .iter()
+                    .map(|line| String::from_utf8_lossy(&line.payload));
+                json::line(&Document {
                     run: RunLine::of(&run),
-                    steps: run
-                        .steps
-                        .iter()
-                        .map(|step| StepLine::of(&run, step))
-                        .collect(),
-                    stderr: run
-                        .errors
-                        .iter()
-                        .map(|r| String::from_utf8_lossy(&r.payload))
-                        .collect(),
-                };
-                // Compact: a recorded message may not be reformatted.
-                serde_json::to_writer(&mut out, &document).map_err(io::Error::from)?;
-                writeln!(out)?;
+                    steps: steps.collect(),
+                    stderr: errors.collect(),
+                })?;
             }
             Format::Jsonl => {
-                for step in &run.steps {
-                    serde_json::to_writer(&mut out, &StepLine::of(&run, step))
-                        .map_err(io::Error::from)?;
-                    writeln!(out)?;
-                }
+                run.steps
+                    .iter()
+                    .try_for_each(|step| json::line(&StepLine::of(&run, step)))?;
             }
         }
     }
     Ok(exit::SUCCESS)
+}
+
+/// A whole run.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    run: RunLine,
+    steps: Vec<StepLine<'a>>,
+    stderr: Vec<Cow<'a, str>>,
 }
 
 fn steps(out: &mut impl Write, run: &Run, args: &Show) -> io::Result<()> {
@@ -132,12 +128,20 @@ fn foot(out: &mut impl Write, run: &Run, args: &Show) -> io::Result<()> {
     for failure in run.failures().iter().skip(1) {
         writeln!(out, "    {} {}", "failed:".red(), reason(failure))?;
     }
-    for damage in &run.damage {
+    if run.missing > 0 {
         writeln!(
             out,
-            "    {} {} bytes cannot be read",
+            "    {} {} records are missing",
             "damaged:".yellow(),
-            damage.bytes
+            run.missing
+        )?;
+    }
+    let unreadable: u64 = run.damage.iter().map(|damage| damage.bytes).sum();
+    if unreadable > 0 {
+        writeln!(
+            out,
+            "    {} {unreadable} bytes cannot be read",
+            "damaged:".yellow()
         )?;
     }
     for error in &run.unreadable {
@@ -242,8 +246,10 @@ fn frames(out: &mut impl Write, run: &Run, format: Format) -> Result<(), Command
             }
         })
         .collect();
-    if format != Format::Text {
-        return json(out, format, &lines);
+    match format {
+        Format::Text => {}
+        Format::Json => return Ok(json::document(&lines)?),
+        Format::Jsonl => return Ok(lines.iter().try_for_each(json::line)?),
     }
     let rows: Vec<[String; 7]> = lines
         .iter()
@@ -284,27 +290,11 @@ fn flags(flags: Flags) -> Vec<&'static str> {
         (Flags::LOSSY, "lossy"),
         (Flags::BODIES_DIGESTED, "digested"),
         (Flags::UNDELIVERED, "undelivered"),
+        (Flags::SPANS_CUT, "more-redacted"),
     ];
     names
         .into_iter()
         .filter(|(flag, _)| flags.has(*flag))
         .map(|(_, name)| name)
         .collect()
-}
-
-fn json<T: Serialize>(
-    out: &mut impl Write,
-    format: Format,
-    lines: &[T],
-) -> Result<(), CommandError> {
-    if format == Format::Json {
-        serde_json::to_writer_pretty(&mut *out, lines).map_err(io::Error::from)?;
-        writeln!(out)?;
-        return Ok(());
-    }
-    for line in lines {
-        serde_json::to_writer(&mut *out, line).map_err(io::Error::from)?;
-        writeln!(out)?;
-    }
-    Ok(())
 }

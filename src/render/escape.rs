@@ -31,6 +31,21 @@ pub(crate) fn text(bytes: &[u8], limit: usize) -> String {
     out
 }
 
+/// JSON text with the same characters as JSON escapes. Outside of strings there are none.
+pub(crate) fn json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c != '\n' && (c.is_control() || is_format(c)) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 fn push(out: &mut String, c: char) {
     match c {
         '\n' => out.push_str("\\n"),
@@ -67,6 +82,15 @@ mod tests {
             "a\\u{202e}b\\u{200b}c\\u{e0041}\\u{9b}"
         );
         assert_eq!(text(b"\xff\xfeok \xf0\x9f", 0), "\\xff\\xfeok \\xf0\\x9f");
+    }
+
+    #[test]
+    fn json_stays_json() {
+        let text = "{\"a\":\"x\u{7f}\u{9b}\u{e0041}é\"}\n";
+        let escaped = json(text);
+        assert_eq!(escaped, "{\"a\":\"x\\u007f\\u009b\\udb40\\udc41é\"}\n");
+        let same = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(same(&escaped), same(text));
     }
 
     #[test]

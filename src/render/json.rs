@@ -1,14 +1,38 @@
 //! Runs and steps as JSON. Times are RFC 3339 in UTC, durations nanoseconds.
 //!
-//! Recorded messages stand in it as they were, digit by digit. One that is not valid UTF-8
-//! or not JSON stands as a string in which invalid bytes became U+FFFD.
+//! Recorded messages stand in it as they were, digit by digit (without line breaks between
+//! their tokens). One that is not valid UTF-8 or not JSON stands as a string in which invalid
+//! bytes became U+FFFD.
 
-use super::reason;
 use super::time::rfc3339;
+use super::{escape, reason};
 use agent_trace_store::trace::run::{Run, Standing};
 use agent_trace_store::trace::step::Step;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+
+/// Prints a document.
+pub(crate) fn document(value: &impl Serialize) -> io::Result<()> {
+    print(serde_json::to_string_pretty(value)?)
+}
+
+/// Prints a document that holds recorded messages, which must not be reformatted, or one
+/// object a line.
+pub(crate) fn line(value: &impl Serialize) -> io::Result<()> {
+    print(serde_json::to_string(value)?)
+}
+
+fn print(mut text: String) -> io::Result<()> {
+    text.push('\n');
+    let mut out = io::stdout().lock();
+    // Another program gets the bytes as they are; a terminal nothing that steers it.
+    if out.is_terminal() {
+        text = escape::json(&text);
+    }
+    out.write_all(text.as_bytes())
+}
 
 /// A run in a listing.
 #[derive(Debug, Serialize)]
@@ -25,7 +49,8 @@ pub(crate) struct RunLine {
     /// Why the run counts as failed; empty where it does not.
     failures: Vec<String>,
     gaps: usize,
-    damaged: usize,
+    /// Whether a part of what was recorded cannot be read.
+    damaged: bool,
     redacted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
@@ -56,7 +81,7 @@ impl RunLine {
             failed_calls: calls().filter(|step| step.outcome.is_failure()).count(),
             failures: run.failures().iter().map(reason).collect(),
             gaps: run.gaps.len(),
-            damaged: run.damage.len() + run.unreadable.len(),
+            damaged: !run.is_whole(),
             redacted: header.redaction.on,
             exit_code: end.and_then(|end| end.exit_code),
             signal: end.and_then(|end| end.signal),
@@ -95,15 +120,24 @@ pub(crate) struct StepLine<'a> {
 #[serde(untagged)]
 enum Recorded<'a> {
     Json(&'a RawValue),
-    Text(std::borrow::Cow<'a, str>),
+    Joined(Box<RawValue>),
+    Text(Cow<'a, str>),
 }
 
 impl<'a> Recorded<'a> {
     fn of(text: &'a [u8]) -> Self {
-        let json = std::str::from_utf8(text)
+        let json: Option<&RawValue> = std::str::from_utf8(text)
             .ok()
             .and_then(|text| serde_json::from_str(text).ok());
-        json.map_or_else(|| Self::Text(String::from_utf8_lossy(text)), Self::Json)
+        match json {
+            // A Content-Length body may be spread over lines.
+            Some(json) if json.get().contains(['\n', '\r']) => {
+                let joined = json.get().replace(['\n', '\r'], "");
+                RawValue::from_string(joined).map_or(Self::Json(json), Self::Joined)
+            }
+            Some(json) => Self::Json(json),
+            None => Self::Text(String::from_utf8_lossy(text)),
+        }
     }
 }
 
@@ -152,6 +186,13 @@ mod tests {
             br#"{"n":9007199254740993,"m":18446744073709551615,"f":1.0,"e":1e400,"k":1,"k":2}"#;
         let json = serde_json::to_string(&Recorded::of(text)).unwrap();
         assert_eq!(json.as_bytes(), text);
+    }
+
+    #[test]
+    fn a_body_over_several_lines_becomes_one() {
+        let text = b"{\r\n  \"a\" : \"b\\nc\"\n}";
+        let json = serde_json::to_string(&Recorded::of(text)).unwrap();
+        assert_eq!(json, "{  \"a\" : \"b\\nc\"}");
     }
 
     #[test]

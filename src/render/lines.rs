@@ -159,6 +159,7 @@ impl Printer<'_> {
                     .to_string()
             }
             Outcome::Cancelled => "? (cancelled)".yellow().to_string(),
+            Outcome::NotRecorded => "? (not recorded)".yellow().to_string(),
             Outcome::Pending => "? (pending)".yellow().to_string(),
         };
         match step.duration {

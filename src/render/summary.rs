@@ -61,7 +61,9 @@ fn line(run: &Run, name: &str, steps: &[&Step]) -> Line {
         p50: percentile(&times, 50),
         p95: percentile(&times, 95),
         max: times.last().copied(),
-        total: times.iter().sum(),
+        total: times
+            .iter()
+            .fold(0, |total, time| total.saturating_add(*time)),
         bytes: steps.iter().map(|step| size(step)).sum(),
     }
 }

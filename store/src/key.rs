@@ -3,11 +3,10 @@
 //! 32 random bytes in `<data>/key`. Without it a fingerprint cannot be tested against
 //! guesses; with it equal secrets stay comparable within one store.
 
-use crate::layout::{Store, create_private};
+use crate::layout::{Store, write_new};
 use crate::redact::Key;
 use std::fs;
-use std::io::{self, ErrorKind, Write};
-use std::time::Duration;
+use std::io::{self, ErrorKind};
 
 /// Length of the key in bytes.
 const LENGTH: usize = 32;
@@ -19,8 +18,19 @@ const LENGTH: usize = 32;
 pub fn load_or_create(store: &Store) -> io::Result<Key> {
     match load(store) {
         Err(error) if error.kind() == ErrorKind::NotFound => create(store),
+        Err(error) if error.kind() == ErrorKind::InvalidData && is_lost(store) => {
+            fs::remove_file(store.key_file())?;
+            create(store)
+        }
         loaded => loaded,
     }
+}
+
+/// Whether the key's file is empty (the power failed when it was made) and nothing was
+/// recorded with it, so that another key does no harm.
+fn is_lost(store: &Store) -> bool {
+    fs::metadata(store.key_file()).is_ok_and(|file| file.len() == 0)
+        && store.segments().is_ok_and(|segments| segments.is_empty())
 }
 
 /// The store's key, which must exist.
@@ -28,19 +38,15 @@ pub fn load_or_create(store: &Store) -> io::Result<Key> {
 /// # Errors
 /// As for [`load_or_create`]; [`ErrorKind::NotFound`] where there is no key yet.
 pub fn load(store: &Store) -> io::Result<Key> {
-    // Whoever creates the file writes it in one call right after; a reader in between
-    // looks again.
-    for _ in 0..50 {
-        let bytes = fs::read(store.key_file())?;
-        match <[u8; LENGTH]>::try_from(bytes.as_slice()) {
-            Ok(key) => return Ok(Key::from_bytes(key)),
-            Err(_) if bytes.is_empty() => std::thread::sleep(Duration::from_millis(1)),
-            Err(_) => break,
+    let file = store.key_file();
+    let bytes = fs::read(&file)?;
+    match <[u8; LENGTH]>::try_from(bytes.as_slice()) {
+        Ok(key) => Ok(Key::from_bytes(key)),
+        Err(_) => {
+            let what = format!("{} does not hold a key of {LENGTH} bytes", file.display());
+            Err(io::Error::new(ErrorKind::InvalidData, what))
         }
     }
-    let file = store.key_file();
-    let what = format!("{} does not hold a key of {LENGTH} bytes", file.display());
-    Err(io::Error::new(ErrorKind::InvalidData, what))
 }
 
 /// A key for this once, which belongs to no store.
@@ -59,18 +65,10 @@ fn random_bytes() -> io::Result<[u8; LENGTH]> {
 
 fn create(store: &Store) -> io::Result<Key> {
     store.make(store.root())?;
-    let key = random_bytes()?;
-    match create_private(&store.key_file()) {
-        Ok(mut file) => {
-            if let Err(error) = file.write_all(&key) {
-                // Half a key would lock every later process out.
-                let _ = fs::remove_file(store.key_file());
-                return Err(error);
-            }
-            Ok(Key::from_bytes(key))
-        }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => load(store),
-        Err(error) => Err(error),
+    // The file is never there half written, and of several that are made at once one wins.
+    match write_new(&store.key_file(), &random_bytes()?) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => load(store),
     }
 }
 
@@ -91,6 +89,8 @@ mod tests {
     fn a_damaged_key_is_an_error_that_names_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::at(folder.path());
+        fs::write(store.key_file(), b"").unwrap();
+        assert!(load_or_create(&store).is_ok(), "lost before it was used");
         fs::write(store.key_file(), b"short").unwrap();
         let error = load_or_create(&store).err().unwrap();
         assert!(error.to_string().contains("key does not hold"), "{error}");

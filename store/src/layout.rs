@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <data>/key                                   the store's secret key, mode 0600
+//! <data>/journal/lock                          held while finished files are changed
 //! <data>/journal/live/<process>.<n>.atj        journals, written or left by a dead process
 //! <data>/journal/<yyyy-mm-dd>/<process>.<n>.ats  sealed, by the day they were begun
 //! ```
@@ -97,6 +98,40 @@ impl Store {
         tried
     }
 
+    /// Waits until no other process changes finished files, and keeps others from it until
+    /// what it returns is dropped. Recording does not need this.
+    ///
+    /// # Errors
+    /// When the lock cannot be had.
+    pub fn lock(&self) -> io::Result<File> {
+        let journal = self.root.join("journal");
+        self.make(&journal)?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(journal.join("lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    /// Everything in the journal's folders whose name begins with the process's: its files,
+    /// and what an interrupted sealing left of them.
+    ///
+    /// # Errors
+    /// When a directory that exists cannot be read.
+    pub fn files_of(&self, process: ProcessId) -> io::Result<Vec<PathBuf>> {
+        let prefix = format!("{process}.");
+        let is_ours = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default();
+            name.to_string_lossy().starts_with(&prefix)
+        };
+        let mut found = Vec::new();
+        for folder in entries(&self.root.join("journal"))? {
+            found.extend(entries(&folder)?.into_iter().filter(is_ours));
+        }
+        Ok(found)
+    }
+
     /// Makes a directory of the store and those above it, for its owner alone.
     ///
     /// # Errors
@@ -117,6 +152,40 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+/// Writes a file that must not exist yet, for its owner alone, so that it is there as a whole
+/// and on the disk, or not at all.
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".tmp{}", std::process::id()));
+    let aside = path.with_file_name(name);
+    let written = create_private(&aside).and_then(|mut file| {
+        io::Write::write_all(&mut file, bytes)?;
+        file.sync_all()?;
+        publish(&aside, path)
+    });
+    let _ = std::fs::remove_file(&aside);
+    written
+}
+
+/// Gives a file its name, unless that is taken.
+fn publish(aside: &Path, path: &Path) -> io::Result<()> {
+    match std::fs::hard_link(aside, path) {
+        // A file system without links: what is left is a moment in which another may come.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            if path.exists() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            std::fs::rename(aside, path)?;
+        }
+        linked => linked?,
+    }
+    // The name, too, has to survive.
+    match path.parent().map(File::open) {
+        Some(Ok(folder)) => folder.sync_all().or(Ok(())),
+        _ => Ok(()),
+    }
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {

@@ -4,13 +4,13 @@
 //! Importing the same file twice changes nothing.
 
 use crate::journal::reader::{OpenError, Segment};
-use crate::journal::sealed::Sealer;
+use crate::journal::sealed::{MOST_FILE, Sealer};
 use crate::key;
-use crate::layout::{SegmentPath, Store, create_private};
+use crate::layout::{SegmentPath, Store, write_new};
 use crate::retention::day;
 use crate::trace::{RunEntry, Runs, run_id};
 use agent_trace_model::{RunId, SessionId};
-use std::io::{self, Write};
+use std::io;
 
 /// Why a run cannot be exported or imported.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +31,17 @@ pub enum PortableError {
         /// Where.
         at: u64,
     },
+    /// Another run of the same recording process is there; nothing was imported.
+    #[error("the store holds another run of the same recording process")]
+    Conflict,
+    /// The run is larger than a file may be.
+    #[error("the run holds {bytes} bytes, and a recording can hold {most}")]
+    TooLarge {
+        /// How large it is.
+        bytes: u64,
+        /// How large it may be.
+        most: usize,
+    },
     /// The file ends before it should; nothing was imported.
     #[error("incomplete: the end is missing")]
     Incomplete,
@@ -45,10 +56,16 @@ pub fn export(store: &Store, run: &RunEntry) -> Result<Vec<u8>, PortableError> {
     let mut header = run.header.clone();
     header.segment = 1;
     let mut sealer = Sealer::new(&header, chain).map_err(io::Error::from)?;
+    let mut bytes = 0;
     for path in &run.segments {
         let segment = Segment::open(path)?;
         for (record, raw) in segment.raw_records().flatten() {
+            bytes += raw.len() as u64;
             sealer.add(&record, raw)?;
+        }
+        if bytes > MOST_FILE as u64 {
+            let most = MOST_FILE;
+            return Err(PortableError::TooLarge { bytes, most });
         }
     }
     Ok(sealer.finish()?)
@@ -84,28 +101,29 @@ pub fn import(store: &Store, file: Vec<u8>) -> Result<Imported, PortableError> {
         ordinal: 1,
     };
     let run = run_id(&header.workspace, session);
-    let known = store.list()?.runs.iter().any(|known| known.id == run);
-    if !known {
-        // Before the first file, so that the next reader has one to make chains with.
-        key::load_or_create(store)?;
-        let folder = store.day(&day(header.started));
-        store.make(&folder)?;
-        let path = folder.join(SegmentPath::name(header.process, 1, true));
-        write_whole(&path, &file)?;
+    let _lock = store.lock()?;
+    if store.list()?.runs.iter().any(|known| known.id == run) {
+        return Ok(Imported { run, known: true });
     }
-    Ok(Imported { run, known })
+    if !store.files_of(header.process)?.is_empty() {
+        return Err(PortableError::Conflict);
+    }
+    // Before the first file, so that the next reader has one to make chains with.
+    key::load_or_create(store)?;
+    let folder = store.day(&day(header.started));
+    store.make(&folder)?;
+    write_new(
+        &folder.join(SegmentPath::name(header.process, 1, true)),
+        &file,
+    )?;
+    Ok(Imported { run, known: false })
 }
 
-/// Writes a file so that it is either there as a whole or not at all.
-pub(crate) fn write_whole(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
-    let aside = path.with_extension(format!("tmp{}", std::process::id()));
-    let written = create_private(&aside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&aside, path)
-    });
-    if written.is_err() {
-        let _ = std::fs::remove_file(&aside);
-    }
-    written
+/// Writes an exported run to a file that must not exist yet, for its owner alone: it holds
+/// what the tools did.
+///
+/// # Errors
+/// When the file exists, or cannot be written.
+pub fn write(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
+    write_new(path, bytes)
 }

@@ -3,8 +3,7 @@
 use crate::journal::reader::{OpenError, Segment, is_locked};
 use crate::journal::{header::HeaderError, sealed};
 use crate::key;
-use crate::layout::{SegmentPath, Store};
-use crate::portable::write_whole;
+use crate::layout::{SegmentPath, Store, write_new};
 use crate::trace::{RunEntry, Runs};
 use std::fs;
 use std::io;
@@ -25,16 +24,17 @@ pub enum RetentionError {
     Live,
 }
 
+/// A file without a whole header that is older than this is nobody's any more.
+const HEADERLESS: Duration = Duration::from_secs(60);
+
 /// Seals a process's journal file whose process has ended: compresses it, checks that it
 /// reads alike, and only then removes the original. A torn end and what else cannot be read
-/// does not survive this. False where the file is still being written, or has no header and
-/// so is nobody's.
+/// does not survive this, but the numbers of what is missing tell. A file that ends inside
+/// its header holds nothing and is removed. False where there is nothing to seal.
 ///
-/// # Errors
-/// When the file cannot be read, or the sealed one cannot be written; the original is then
-/// still there.
-pub fn seal(store: &Store, path: &SegmentPath) -> Result<bool, RetentionError> {
-    if path.sealed || is_locked(&path.path)? {
+/// The store must be locked.
+fn seal(store: &Store, path: &SegmentPath) -> Result<bool, RetentionError> {
+    if path.sealed || !path.path.exists() || is_locked(&path.path)? {
         return Ok(false);
     }
     let segment = match Segment::open(path) {
@@ -42,7 +42,13 @@ pub fn seal(store: &Store, path: &SegmentPath) -> Result<bool, RetentionError> {
         Err(OpenError::Header {
             source: HeaderError::Torn,
             ..
-        }) => return Ok(false),
+        }) => {
+            let age = fs::metadata(&path.path)?.modified()?.elapsed();
+            if age.is_ok_and(|age| age > HEADERLESS) {
+                fs::remove_file(&path.path)?;
+            }
+            return Ok(false);
+        }
         Err(error) => return Err(error.into()),
     };
     let bytes = sealed::seal(&segment, key::load_or_create(store)?.hasher())?;
@@ -52,7 +58,7 @@ pub fn seal(store: &Store, path: &SegmentPath) -> Result<bool, RetentionError> {
     }
     let folder = store.day(&day(segment.header().started));
     store.make(&folder)?;
-    write_whole(
+    write_new(
         &folder.join(SegmentPath::name(path.process, path.number, true)),
         &bytes,
     )?;
@@ -65,20 +71,22 @@ pub fn seal(store: &Store, path: &SegmentPath) -> Result<bool, RetentionError> {
 /// # Errors
 /// When the run is still being recorded, or a file cannot be removed.
 pub fn forget(store: &Store, run: &RunEntry) -> Result<(), RetentionError> {
+    let _lock = store.lock()?;
+    forget_locked(store, run)
+}
+
+fn forget_locked(store: &Store, run: &RunEntry) -> Result<(), RetentionError> {
     if run.live {
         return Err(RetentionError::Live);
     }
-    let live = store.live();
-    for segment in &run.segments {
-        fs::remove_file(&segment.path)?;
-        // Sealing may have been interrupted between writing and removing.
-        let journal = live.join(SegmentPath::name(segment.process, segment.number, false));
-        match fs::remove_file(journal) {
+    // By the process's name, so that what sealing left behind goes too.
+    for path in store.files_of(run.session.process)? {
+        match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
         // A day's folder that is empty now; one that is not stays.
-        if let Some(folder) = segment.path.parent().filter(|folder| *folder != live) {
+        if let Some(folder) = path.parent().filter(|folder| *folder != store.live()) {
             let _ = fs::remove_dir(folder);
         }
     }
@@ -113,6 +121,7 @@ pub struct Applied {
 /// When the store cannot be listed at all.
 pub fn apply(store: &Store, limits: Limits) -> io::Result<Applied> {
     let mut applied = Applied::default();
+    let _lock = store.lock()?;
     applied.bytes.0 = store.segments()?.iter().map(size).sum();
     for segment in store.segments()? {
         match seal(store, &segment) {
@@ -133,7 +142,7 @@ pub fn apply(store: &Store, limits: Limits) -> io::Result<Applied> {
             continue;
         }
         let bytes: u64 = run.segments.iter().map(size).sum();
-        match forget(store, &run) {
+        match forget_locked(store, &run) {
             Ok(()) => {
                 left = left.saturating_sub(bytes);
                 applied.removed.push(run);

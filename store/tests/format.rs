@@ -5,6 +5,8 @@
 //! files of the current version anew. Do that for a new version only: a file of a released
 //! version never changes.
 
+#![allow(clippy::unwrap_used)]
+
 use agent_trace_model::{End, Ending, ProcessId, Stream};
 use agent_trace_store::journal::format::{self, FILE_MAGIC, Span};
 use agent_trace_store::journal::header::{Gap, Meta, Redaction, SessionEnd, SessionOpen};

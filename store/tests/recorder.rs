@@ -1,8 +1,10 @@
 //! What is left at the recorder's tap is read back as a run, or counted as lost.
 
+#![allow(clippy::unwrap_used)]
+
 use agent_trace_model::{Channel, End, Ending, Outcome, Stream, Tap};
 use agent_trace_store::Store;
-use agent_trace_store::journal::Bodies;
+use agent_trace_store::journal::{Bodies, Flags};
 use agent_trace_store::recorder::{Durability, Hooks, Options, Recorder, Setup, StdioSession};
 use agent_trace_store::trace::{Run, Runs};
 use std::fs;
@@ -92,11 +94,13 @@ fn a_session_is_read_back_as_a_run() {
     let (recorder, reports) = start(move || Ok(made));
     let tap = recorder.tap();
     send(&*tap, Stream::ClientToServer, CALL);
-    wait_until("the request is known to be open", || tap.unanswered(1) == 1);
+    wait_until("the request is known to be open", || {
+        tap.unanswered(1) == Some(1)
+    });
     send(&*tap, Stream::Stderr, "serving l1teral-value-of-a-key\n");
     send(&*tap, Stream::ServerToClient, &ANSWER[..9]);
     send(&*tap, Stream::ServerToClient, &ANSWER[9..]);
-    wait_until("its answer is known", || tap.unanswered(1) == 0);
+    wait_until("its answer is known", || tap.unanswered(1) == Some(0));
     assert!(recorder.finish(1, end(), LIMIT));
 
     let run = only_run(folder.path());
@@ -126,7 +130,7 @@ fn a_store_that_cannot_be_made_is_tried_again_and_the_loss_is_a_gap() {
     send(&*tap, Stream::ClientToServer, CALL);
     wait_until("the user is told", || !reports.lock().unwrap().is_empty());
     wait_until("the lost request is known to be open", || {
-        tap.unanswered(1) == 1
+        tap.unanswered(1) == Some(1)
     });
     fs::remove_file(&blocked).unwrap();
     wait_until("recording goes on", || {
@@ -227,4 +231,62 @@ fn with_digests_no_argument_and_no_result_is_kept() {
         let bytes = fs::read(file.unwrap().path()).unwrap();
         assert!(memchr::memmem::find(&bytes, b"private").is_none());
     }
+}
+
+#[test]
+fn a_secret_in_a_line_that_is_cut_does_not_get_through() {
+    let secret = ["ghp", "0123456789abcdEFGHijklmnopqrSTUVwxyz"].join("_");
+    for (stream, before) in [
+        (Stream::Stderr, (64 << 10) - 18),
+        (Stream::ClientToServer, (8 << 20) - 18),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let made = setup(folder.path(), options());
+        let (recorder, _) = start(move || Ok(made));
+        let tap = recorder.tap();
+        let line = format!("{}{secret} tail\nnext\n", "x".repeat(before));
+        send(&*tap, stream, &line);
+        assert!(recorder.finish(1, end(), LIMIT));
+        let run = only_run(folder.path());
+        let records: Vec<_> = match stream {
+            Stream::Stderr => run.errors.iter().collect(),
+            _ => run.frames.iter().map(|frame| &frame.record).collect(),
+        };
+        assert_eq!(records.len(), 2, "the line is one, whatever its length");
+        assert!(records[0].envelope.flags.has(Flags::CUT));
+        assert_eq!(records[0].envelope.length, line.len() as u64 - 5);
+        assert_eq!(records[1].payload, b"next\n");
+        for file in fs::read_dir(Store::at(folder.path()).live()).unwrap() {
+            let bytes = fs::read(file.unwrap().path()).unwrap();
+            let leaks = |part: &[u8]| memchr::memmem::find(&bytes, part).is_some();
+            assert!(!secret.as_bytes()[4..].windows(8).any(leaks));
+        }
+    }
+}
+
+#[test]
+fn an_answer_too_large_to_keep_is_still_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = setup(folder.path(), options());
+    let (recorder, _) = start(move || Ok(made));
+    let tap = recorder.tap();
+    send(&*tap, Stream::ClientToServer, CALL);
+    send(
+        &*tap,
+        Stream::ServerToClient,
+        "{\"id\":1,\"result\":{\"content\":[\"",
+    );
+    for _ in 0..10 {
+        send(&*tap, Stream::ServerToClient, &"y".repeat(1 << 20));
+        // Not faster than it is taken: this is about the size of a frame.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    send(&*tap, Stream::ServerToClient, "\"]}}\n");
+    wait_until("it is known to be answered", || {
+        tap.unanswered(1) == Some(0)
+    });
+    assert!(recorder.finish(1, end(), LIMIT));
+    let run = only_run(folder.path());
+    assert_eq!((run.steps.len(), run.steps[0].outcome), (1, Outcome::Ok));
+    assert_eq!(run.failures(), []);
 }

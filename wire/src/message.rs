@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use crate::json::{Invalid, Scanner, Token, unescape};
 
 /// The class of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MessageKind {
     /// `method` and `id`. An id of `null` counts: whoever sends one expects an answer.
     Request,
@@ -22,11 +22,12 @@ pub enum MessageKind {
     /// of JSON-RPC 1.0) makes a response.
     Error,
     /// Anything else that is JSON.
+    #[default]
     Other,
 }
 
 /// One JSON-RPC message. Every slice is a piece of the text as it was sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message<'a> {
     /// Its class.
     pub kind: MessageKind,
@@ -74,6 +75,53 @@ pub fn messages(text: &[u8]) -> Result<Messages<'_>, Invalid> {
             batch: None,
         }),
     }
+}
+
+/// What the beginning of a message says, the rest of which was not kept: the members that are
+/// whole, and `params`, `result` or `error` as far as they go.
+///
+/// None if it does not begin with the beginning of an object.
+#[must_use]
+pub fn beginning(text: &[u8]) -> Option<Message<'_>> {
+    let mut scanner = Scanner::new(text);
+    if scanner.next()?.ok()?.token != Token::ObjectOpen {
+        return None;
+    }
+    let mut message = Message {
+        text,
+        ..Message::default()
+    };
+    while let Some(Ok(key)) = scanner.next() {
+        if key.token != Token::Key {
+            break;
+        }
+        let value = scanner.next().and_then(Result::ok);
+        let (token, start, end) = match value {
+            Some(value) => (
+                value.token,
+                value.start,
+                value_end(&mut scanner, value.token).ok(),
+            ),
+            None => (Token::Literal, text.len(), None),
+        };
+        let name = content_of(&text[key.start + 1..key.end - 1]);
+        let is_whole = end.is_some();
+        if is_whole || matches!(&*name, b"params" | b"result" | b"error") {
+            message.set(&name, token, &text[start..end.unwrap_or(text.len())]);
+        }
+        if !is_whole {
+            break;
+        }
+    }
+    message.kind = kind(&message);
+    Some(message)
+}
+
+/// Whether a request with this method stays open for as long as the session, so that having
+/// no answer is nothing unusual: a subscription of MCP 2026-07-28.
+#[must_use]
+pub fn stays_open(method: Option<&str>) -> bool {
+    method == Some("subscriptions/listen")
 }
 
 /// Iterates over the messages in one JSON text.
@@ -155,26 +203,12 @@ fn next_value<'a>(
     let Some(start) = scanner.next().transpose()? else {
         return Ok(None);
     };
-    let mut message = Message {
-        kind: MessageKind::Other,
-        id: None,
-        method: None,
-        params: None,
-        result: None,
-        error: None,
-        text: &[],
-    };
+    let mut message = Message::default();
     let end = match start.token {
         Token::ArrayClose => return Ok(None),
         Token::ObjectOpen => {
-            let end = members(scanner, text, |name, token, value| match name {
-                b"id" => message.id = Some(value),
-                b"method" if token == Token::String => message.method = string(value),
-                b"method" => message.method = None,
-                b"params" => message.params = Some(value),
-                b"result" => message.result = Some(value),
-                b"error" => message.error = Some(value),
-                _ => {}
+            let end = members(scanner, text, |name, token, value| {
+                message.set(name, token, value);
             })?;
             message.kind = kind(&message);
             end
@@ -183,6 +217,21 @@ fn next_value<'a>(
     };
     message.text = &text[start.start..end];
     Ok(Some(message))
+}
+
+impl<'a> Message<'a> {
+    #[inline]
+    fn set(&mut self, name: &[u8], token: Token, value: &'a [u8]) {
+        match name {
+            b"id" => self.id = Some(value),
+            b"method" if token == Token::String => self.method = string(value),
+            b"method" => self.method = None,
+            b"params" => self.params = Some(value),
+            b"result" => self.result = Some(value),
+            b"error" => self.error = Some(value),
+            _ => {}
+        }
+    }
 }
 
 fn kind(message: &Message<'_>) -> MessageKind {
@@ -285,6 +334,30 @@ mod tests {
         ] {
             assert_eq!(one(text).kind, kind, "{text}");
         }
+    }
+
+    #[test]
+    fn a_cut_message_is_known_by_its_beginning() {
+        let whole = r#"{"jsonrpc":"2.0","id":7,"result":{"content":["text"]}}"#;
+        for cut in 0..whole.len() {
+            let message = beginning(&whole.as_bytes()[..cut]);
+            assert_eq!(message.is_some(), cut > 0, "{cut}");
+            let Some(message) = message else { continue };
+            let expected = if cut > 31 {
+                MessageKind::Response
+            } else {
+                MessageKind::Other
+            };
+            assert_eq!(message.kind, expected, "{}", &whole[..cut]);
+            assert_eq!(message.id.is_some(), cut > 22, "{}", &whole[..cut]);
+        }
+        let request = beginning(br#"{"id":1,"method":"a","params":{"x":"yyy"#).expect("a request");
+        assert_eq!(
+            (request.kind, request.params),
+            (MessageKind::Request, Some(&br#"{"x":"yyy"#[..]))
+        );
+        assert_eq!(beginning(b"[1"), None);
+        assert_eq!(beginning(b""), None);
     }
 
     #[test]

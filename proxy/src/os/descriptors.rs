@@ -8,9 +8,13 @@ use std::fs::File;
 use std::io;
 
 #[cfg(unix)]
-pub(crate) use unix::{take_stderr, take_stdin, take_stdout, wait_readable, wait_writable};
+pub(crate) use unix::{
+    from_child, has_data, take_stderr, take_stdin, take_stdout, wait_readable, wait_writable,
+};
 #[cfg(windows)]
-pub(crate) use windows::{take_stderr, take_stdin, take_stdout, wait_readable, wait_writable};
+pub(crate) use windows::{
+    from_child, has_data, take_stderr, take_stdin, take_stdout, wait_readable, wait_writable,
+};
 
 /// One end of a pipe that may have been made non-blocking by someone who shares it.
 pub(crate) type Pipe = File;
@@ -20,7 +24,7 @@ mod unix {
     use super::{File, Pipe, io};
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::io::fcntl_dupfd_cloexec;
-    use std::os::fd::{AsFd, BorrowedFd};
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
     /// Takes standard input; what stays in its place is empty.
     pub(crate) fn take_stdin() -> io::Result<Pipe> {
@@ -46,8 +50,23 @@ mod unix {
         Ok(File::from(fcntl_dupfd_cloexec(fd, 3)?))
     }
 
+    /// A pipe from or to a server.
+    pub(crate) fn from_child(pipe: impl Into<OwnedFd>) -> Pipe {
+        Pipe::from(pipe.into())
+    }
+
+    /// Whether there is something to read now.
+    pub(crate) fn has_data(pipe: &Pipe) -> bool {
+        let mut fds = [PollFd::new(pipe, PollFlags::IN)];
+        let now = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::IN)
+    }
+
     /// Waits until a non-blocking pipe has something to read.
-    pub(crate) fn wait_readable(pipe: &impl AsFd) -> io::Result<()> {
+    pub(crate) fn wait_readable(pipe: &Pipe) -> io::Result<()> {
         wait(pipe.as_fd(), PollFlags::IN)
     }
 
@@ -69,7 +88,7 @@ mod unix {
 #[cfg(windows)]
 mod windows {
     use super::{File, Pipe, io};
-    use std::os::windows::io::AsHandle;
+    use std::os::windows::io::{AsHandle, OwnedHandle};
 
     pub(crate) fn take_stdin() -> io::Result<Pipe> {
         Ok(File::from(io::stdin().as_handle().try_clone_to_owned()?))
@@ -81,6 +100,15 @@ mod windows {
 
     pub(crate) fn take_stderr() -> io::Result<Pipe> {
         Ok(File::from(io::stderr().as_handle().try_clone_to_owned()?))
+    }
+
+    pub(crate) fn from_child(pipe: impl Into<OwnedHandle>) -> Pipe {
+        Pipe::from(pipe.into())
+    }
+
+    /// Not known here; the time that a pipe was silent has to do.
+    pub(crate) fn has_data(_: &Pipe) -> bool {
+        false
     }
 
     /// Pipes are always blocking here.

@@ -32,9 +32,7 @@ mod unix {
     use rustix::io::Errno;
     use rustix::pipe::{PipeFlags, pipe_with};
     use rustix::process::{Pid, WaitId, WaitIdOptions, getppid, waitid};
-    use signal_hook::consts::{
-        SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ,
-    };
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
     use signal_hook::iterator::Signals;
     use std::io;
     use std::process::Child;

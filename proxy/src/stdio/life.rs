@@ -172,10 +172,10 @@ impl Life {
             .output
             .as_ref()
             .map_or(closed, |output| output.changed());
-        let grace = if self.tap.unanswered(self.session) > 0 {
-            GRACE_WITH_UNANSWERED
-        } else {
-            GRACE
+        // Not knowing counts as owing: a slow answer must not be lost.
+        let grace = match self.tap.unanswered(self.session) {
+            Some(0) => GRACE,
+            Some(_) | None => GRACE_WITH_UNANSWERED,
         };
         Some(closed.max(spoke) + grace)
     }
@@ -202,10 +202,12 @@ impl Life {
             .into_iter()
             .flatten()
             .all(|pump| {
+                // In this order: what it does is stored after when it began to.
+                let reading = pump.is_reading();
                 let rested = pump.changed().max(exited).elapsed();
                 pump.has_ended()
-                    || (pump.is_reading() && rested >= EMPTY)
-                    || (told_to_end && !pump.is_reading() && rested >= BLOCKED_AT_END)
+                    || (reading && rested >= EMPTY && !pump.has_data())
+                    || (told_to_end && !reading && rested >= BLOCKED_AT_END)
             })
     }
 }

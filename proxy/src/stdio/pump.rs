@@ -1,16 +1,11 @@
 //! One direction of a stdio relay.
 
-use crate::os::descriptors::{wait_readable, wait_writable};
+use crate::os::descriptors::{Pipe, has_data, wait_readable, wait_writable};
 use agent_trace_model::{Channel, Tap};
 use std::io::{self, ErrorKind, Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-
-#[cfg(unix)]
-pub(super) use std::os::fd::AsFd as Handle;
-#[cfg(windows)]
-pub(super) use std::os::windows::io::AsHandle as Handle;
 
 /// What one read can take: the size of a pipe on Linux.
 const CHUNK: usize = 64 << 10;
@@ -32,11 +27,14 @@ pub(super) struct Progress {
     changed: AtomicU64,
     reading: AtomicBool,
     ended: AtomicBool,
+    /// Where it reads from, for as long as it does.
+    source: Weak<Pipe>,
 }
 
 impl Progress {
-    fn new() -> Self {
+    fn new(source: &Arc<Pipe>) -> Self {
         Self {
+            source: Arc::downgrade(source),
             started: Instant::now(),
             changed: AtomicU64::new(0),
             reading: AtomicBool::new(true),
@@ -60,6 +58,12 @@ impl Progress {
         self.reading.load(Ordering::Acquire)
     }
 
+    /// Whether its sender has written something that it has not read: it may only not have
+    /// come to it yet.
+    pub(super) fn has_data(&self) -> bool {
+        self.source.upgrade().is_some_and(|pipe| has_data(&pipe))
+    }
+
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
@@ -69,50 +73,51 @@ impl Progress {
 pub(super) struct Pump {
     channel: Channel,
     tap: Arc<dyn Tap>,
+    from: Arc<Pipe>,
     progress: Arc<Progress>,
 }
 
 impl Pump {
-    pub(super) fn new(channel: Channel, tap: &Arc<dyn Tap>) -> Self {
+    pub(super) fn new(channel: Channel, tap: &Arc<dyn Tap>, from: Pipe) -> Self {
+        let from = Arc::new(from);
         Self {
             channel,
             tap: Arc::clone(tap),
-            progress: Arc::new(Progress::new()),
+            progress: Arc::new(Progress::new(&from)),
+            from,
         }
     }
 
     /// Moves bytes on a thread of its own until the stream ends or its receiver is gone.
     /// Both pipes are closed after `done` was called: a server may exit as soon as its input
     /// ends, and that the client ended it has to be known by then.
-    pub(super) fn spawn<F, T>(
+    pub(super) fn spawn(
         self,
-        mut from: F,
-        mut to: T,
+        mut to: impl Receiver + Send + 'static,
         done: impl FnOnce(Pumped) + Send + 'static,
-    ) -> io::Result<Arc<Progress>>
-    where
-        F: Read + Handle + Send + 'static,
-        T: Receiver + Send + 'static,
-    {
+    ) -> io::Result<Arc<Progress>> {
         let progress = Arc::clone(&self.progress);
         std::thread::Builder::new()
             .name(format!("{:?}", self.channel.stream))
             .spawn(move || {
-                let how = self.run(&mut from, &mut to);
+                let how = self.run(&mut to);
                 self.progress.ended.store(true, Ordering::Release);
                 done(how);
             })?;
         Ok(progress)
     }
 
-    fn run(&self, from: &mut (impl Read + Handle), to: &mut impl Receiver) -> Pumped {
+    fn run(&self, to: &mut impl Receiver) -> Pumped {
+        let mut from = &*self.from;
         let mut buffer = vec![0; CHUNK];
         loop {
             let n = match from.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(n) => n,
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                Err(e) if e.kind() == ErrorKind::WouldBlock && wait_readable(from).is_ok() => {
+                Err(e)
+                    if e.kind() == ErrorKind::WouldBlock && wait_readable(&self.from).is_ok() =>
+                {
                     continue;
                 }
                 // A broken stream has ended, whatever broke it.

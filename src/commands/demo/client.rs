@@ -1,5 +1,6 @@
 //! The scripted client of the demo: starts `record` as an assistant would.
 
+use crate::config::{ENV_CONFIG, ENV_SWITCH};
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -21,6 +22,9 @@ impl Client {
             .arg("--")
             .arg(&program)
             .arg("demo-server")
+            // Recorded as anyone's first run is, whatever is set up here.
+            .env_remove(ENV_SWITCH)
+            .env(ENV_CONFIG, if cfg!(windows) { "NUL" } else { "/dev/null" })
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // What the server says there is in the trace.

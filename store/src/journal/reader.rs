@@ -122,6 +122,7 @@ impl Segment {
             bytes: &self.bytes,
             at: self.start,
             live: self.live,
+            checked: 0,
         };
         self.damage.iter().copied().map(Err).chain(records)
     }
@@ -166,7 +167,7 @@ pub fn is_locked(path: &std::path::Path) -> io::Result<bool> {
     match File::open(path)?.try_lock_shared() {
         Ok(()) => Ok(false),
         Err(TryLockError::WouldBlock) => Ok(true),
-        // A file system without locks: the writer has none either.
+        // A file system without locks: nothing is recorded there, for want of one.
         Err(TryLockError::Error(_)) => Ok(false),
     }
 }
@@ -175,6 +176,8 @@ struct Records<'a> {
     bytes: &'a [u8],
     at: usize,
     live: bool,
+    /// Bytes that were summed up in searches for the next record.
+    checked: usize,
 }
 
 impl<'a> Iterator for Records<'a> {
@@ -192,7 +195,7 @@ impl<'a> Iterator for Records<'a> {
             }
             Err(error) => error,
         };
-        let next = next_record(rest);
+        let next = next_record(rest, &mut self.checked);
         let start = self.at;
         self.at = next.map_or(self.bytes.len(), |offset| start + offset);
         // The end of a file that is being written is not damaged, just not there yet.
@@ -208,11 +211,10 @@ impl<'a> Iterator for Records<'a> {
 }
 
 /// Offset of the next whole record after a place where there is none.
-fn next_record(bytes: &[u8]) -> Option<usize> {
+fn next_record(bytes: &[u8], checked: &mut usize) -> Option<usize> {
     // Candidates are found by their magic and judged by their checksum. A length that lies
     // cannot make this slow: what is checked at one place is bounded by the limit on
     // candidates that claim to be long.
-    let mut checked = 0;
     for offset in memchr::memmem::find_iter(&bytes[1..], &RECORD_MAGIC) {
         let candidate = &bytes[offset + 1..];
         match decode(candidate) {
@@ -221,12 +223,12 @@ fn next_record(bytes: &[u8]) -> Option<usize> {
             Err(Unreadable::Damaged) => {
                 // A claim beyond the end was refused without summing anything up.
                 let claimed = super::format::claimed(candidate);
-                checked += if claimed <= candidate.len() {
+                *checked += if claimed <= candidate.len() {
                     claimed
                 } else {
                     0
                 };
-                if checked > MOST_CHECKED {
+                if *checked > MOST_CHECKED {
                     return None;
                 }
             }
@@ -235,7 +237,7 @@ fn next_record(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// How many bytes may be summed up in the search for the next record.
+/// How many bytes of one file may be summed up in searches for the next record.
 const MOST_CHECKED: usize = 1 << 30;
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// The largest block that a reader unpacks: one record of the largest size and some.
 const MOST_BLOCK: usize = super::format::MOST_PAYLOAD + (2 << 20);
 /// The most that a reader unpacks of one file, whatever its blocks claim.
-const MOST_FILE: usize = 1 << 30;
+pub const MOST_FILE: usize = 1 << 30;
 const LEVEL: i32 = 3;
 
 /// The end of a sealed file: how to find things in it.

@@ -274,8 +274,9 @@ impl Tap for Queue {
         self.put(channel, self.now(), &[], |_| What::Closed);
     }
 
-    fn unanswered(&self, _session: u32) -> usize {
-        self.unanswered.load(Ordering::Relaxed)
+    fn unanswered(&self, _session: u32) -> Option<usize> {
+        let counted = !self.lock().done;
+        counted.then(|| self.unanswered.load(Ordering::Relaxed))
     }
 }
 

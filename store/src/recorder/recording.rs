@@ -49,8 +49,10 @@ impl Recording {
             _ => OpenError::NotNow(at(&error)),
         })?;
         let key_id = key.id();
-        let redactor = redactor(key, &options, &setup.session)
-            .map_err(|error| OpenError::Never(error.to_string()))?;
+        let redactor = redactor(key, &options, &setup.session).map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|c| format!(": {c}"));
+            OpenError::Never(format!("{error}{}", cause.unwrap_or_default()).replace('\n', " "))
+        })?;
         let opening = opening(&setup.session, &redactor, options.redact);
         let header = header(&options, key_id, &setup.session, &redactor)
             .map_err(|error| OpenError::NotNow(error.to_string()))?;

@@ -4,7 +4,7 @@
 //! hashes of their JSON text, so that long ones cost no more than short ones.
 
 use agent_trace_model::Stream;
-use agent_trace_wire::message::{Message, MessageKind, member};
+use agent_trace_wire::message::{Message, MessageKind, member, stays_open};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
@@ -26,8 +26,7 @@ impl OpenRequests {
     pub(super) fn see(&mut self, stream: Stream, message: &Message<'_>) {
         match (stream, message.kind, message.id) {
             (Stream::ClientToServer, MessageKind::Request, Some(id)) => {
-                // A subscription is answered when it ends, so it is not waited for.
-                let waits = message.method.as_deref() != Some("subscriptions/listen");
+                let waits = !stays_open(message.method.as_deref());
                 let id = self.hasher.hash_one(id);
                 if !self.early.remove(&id) && waits && self.open.len() < MOST {
                     self.open.insert(id);

@@ -7,7 +7,7 @@ use crate::journal::header::SessionEnd;
 use crate::journal::{Flags, Kind};
 use crate::redact::Carry;
 use agent_trace_model::{Channel, End, Stream};
-use agent_trace_wire::message::messages;
+use agent_trace_wire::message::{beginning, messages};
 use agent_trace_wire::stdio::{Decoder, Event, Frame, Framing};
 
 /// The most bytes of one frame that are kept; of the rest only length and digest.
@@ -143,14 +143,7 @@ impl Flow {
         self.details.undelivered |= matches!(input, Input::Undelivered(_));
         let details = &mut self.details;
         let mut sink = |event: Event<'_>| match event {
-            Event::Overflow { kept, more } => {
-                let hasher = || out.sink.hasher();
-                details
-                    .digest
-                    .get_or_insert_with(hasher)
-                    .update(kept)
-                    .update(more);
-            }
+            Event::Overflow { kept, more } => details.overflow(kept, more, out),
             Event::Frame(frame) => details.frame(&frame, out),
         };
         match input {
@@ -162,6 +155,17 @@ impl Flow {
 }
 
 impl Details {
+    /// Follows a frame beyond what is kept of it.
+    fn overflow(&mut self, kept: &[u8], more: &[u8], out: &Out<'_>) {
+        // Begun at the frame's first byte or not at all: there may be no key for it yet.
+        if !kept.is_empty() {
+            self.digest = out.sink.hasher();
+        }
+        if let Some(digest) = &mut self.digest {
+            digest.update(kept).update(more);
+        }
+    }
+
     fn frame(&mut self, frame: &Frame<'_>, out: &mut Out<'_>) {
         *out.frames += 1;
         let digest = self.digest.take();
@@ -174,9 +178,12 @@ impl Details {
             raw if cut => &raw[..raw.len().saturating_sub(BEFORE_A_CUT)],
             raw => raw,
         };
-        if frame.framing != Framing::Stray && !cut && !lost {
+        let stream = out.item.channel.stream;
+        if cut && frame.framing != Framing::Stray {
+            out.open.see(stream, &beginning(raw).unwrap_or_default());
+        } else if frame.framing != Framing::Stray && !lost {
             for message in messages(frame.body()).into_iter().flatten() {
-                out.open.see(out.item.channel.stream, &message);
+                out.open.see(stream, &message);
             }
         }
         out.sink.put(Piece {
@@ -201,9 +208,12 @@ impl Details {
 /// Standard error: lines, since that is how it is written and how secrets are told.
 #[derive(Default)]
 struct Lines {
+    /// The line so far, as much as is kept of it.
     held: Vec<u8>,
+    /// Its true length so far.
+    length: u64,
+    /// Bytes are missing before what is held.
     lossy: bool,
-    /// A private key that is printed line by line.
     key: Carry,
 }
 
@@ -211,53 +221,62 @@ impl Lines {
     fn take(&mut self, input: Input<'_>, out: &mut Out<'_>) {
         let mut rest = match input {
             Input::Bytes(bytes) | Input::Undelivered(bytes) => bytes,
-            Input::Lost(_) => {
-                self.held.clear();
+            Input::Lost(lost) => {
+                self.length += lost;
                 self.lossy = true;
                 return;
             }
             Input::End => {
-                if !self.held.is_empty() {
+                if self.length > 0 {
                     self.line(&[], out);
                 }
                 return;
             }
         };
-        while !rest.is_empty() {
-            let room = KEPT_OF_A_LINE.saturating_sub(self.held.len()).max(1);
-            let window = &rest[..rest.len().min(room)];
-            let end = memchr::memchr(b'\n', window).map(|at| at + 1);
-            if end.is_none() && window.len() < room {
-                self.held.extend_from_slice(window);
-                return;
-            }
-            let (line, after) = rest.split_at(end.unwrap_or(window.len()));
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let (line, after) = rest.split_at(end + 1);
             self.line(line, out);
             rest = after;
         }
+        self.hold(rest);
     }
 
+    fn hold(&mut self, bytes: &[u8]) {
+        self.length += bytes.len() as u64;
+        let room = KEPT_OF_A_LINE.saturating_sub(self.held.len());
+        self.held.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// A line ends with these bytes.
     fn line(&mut self, end: &[u8], out: &mut Out<'_>) {
-        let held = std::mem::take(&mut self.held);
-        let line = if held.is_empty() {
-            end
-        } else {
-            self.held = held;
-            self.held.extend_from_slice(end);
-            &self.held
-        };
         *out.frames += 1;
-        let lossy = std::mem::take(&mut self.lossy);
+        // Most lines come in one chunk and are not copied.
+        let whole = self.length == 0 && end.len() <= KEPT_OF_A_LINE;
+        if !whole {
+            self.hold(end);
+        }
+        let length = if whole { end.len() as u64 } else { self.length };
+        let line = if whole { end } else { &self.held[..] };
+        let cut = (line.len() as u64) < length && !self.lossy;
         out.sink.put(Piece {
             kind: Kind::Stderr,
             item: out.item,
-            raw: if lossy { &[] } else { line },
+            raw: match line {
+                _ if self.lossy => &[],
+                line if cut => &line[..line.len().saturating_sub(BEFORE_A_CUT)],
+                line => line,
+            },
             framing: Framing::Stray,
-            flags: Flags::default().with_if(Flags::LOSSY, lossy),
-            length: line.len() as u64,
+            flags: Flags::default()
+                .with_if(Flags::LOSSY, self.lossy)
+                .with_if(Flags::CUT, cut),
+            length,
             digest: None,
             carry: Some(&mut self.key),
         });
         self.held.clear();
+        self.held.shrink_to(4096);
+        self.length = 0;
+        self.lossy = false;
     }
 }

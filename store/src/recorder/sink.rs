@@ -42,7 +42,11 @@ pub(super) struct Sink {
     /// Wall clock at the zero of the items' clock, taken anew for each batch: the wall clock
     /// may be set, and the other one stands still while a machine sleeps.
     epoch: u64,
+    /// The items' clock at the beginning of the batch.
+    clock: u64,
     stopped: Option<Stopped>,
+    /// Bytes that the disk did not take.
+    refused: u64,
     /// Number of the file that [`Hooks::opened`] was told of last.
     file: u32,
     /// The user was told that recording stopped.
@@ -79,7 +83,9 @@ impl Sink {
             state,
             hooks,
             epoch: 0,
+            clock: 0,
             stopped: None,
+            refused: 0,
             file: 0,
             reported: false,
         };
@@ -94,6 +100,7 @@ impl Sink {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         self.epoch = nanoseconds(now.saturating_sub(clock));
+        self.clock = nanoseconds(clock);
         if self
             .stopped
             .as_ref()
@@ -115,12 +122,11 @@ impl Sink {
         self.settle(written);
     }
 
-    /// A keyed hasher for bytes that are not kept.
-    pub(super) fn hasher(&self) -> blake3::Hasher {
+    /// A keyed hasher for bytes that are not kept, if there is a key yet.
+    pub(super) fn hasher(&self) -> Option<blake3::Hasher> {
         match &self.state {
-            State::Open(open) => open.hasher(),
-            // Nothing of it will be written.
-            _ => blake3::Hasher::new(),
+            State::Open(recording) => Some(recording.hasher()),
+            _ => None,
         }
     }
 
@@ -164,6 +170,7 @@ impl Sink {
             self.try_again();
         }
         if self.stopped.is_none() {
+            end.lost += self.refused;
             self.write_json(Kind::End, item.channel, item.at, &end);
         }
         self.end_batch();
@@ -227,7 +234,7 @@ impl Sink {
         }
         self.stopped = Some(Stopped {
             reason,
-            since: self.epoch,
+            since: self.epoch.saturating_add(self.clock),
             frames,
             bytes,
             tried: Instant::now(),
@@ -261,11 +268,13 @@ impl Sink {
             exchange: 0,
             stream: Stream::ServerToClient,
         };
+        let now = self.epoch.saturating_add(self.clock);
         let written = recording
             .begin(self.epoch)
-            .and_then(|()| recording.json(Kind::Gap, of, 0, self.epoch, &gap))
+            .and_then(|()| recording.json(Kind::Gap, of, self.clock, now, &gap))
             .and_then(|()| recording.flush());
         if written.is_ok() {
+            self.refused += stopped.bytes;
             self.settle(Ok(()));
         } else {
             recording.take_back();

@@ -27,6 +27,9 @@ pub struct Run {
     pub gaps: Vec<(Envelope, Gap)>,
     /// What was recorded and cannot be read.
     pub damage: Vec<Damage>,
+    /// How many records are missing between those that can be read, as their numbers tell.
+    /// Of a file that was sealed or exported this is all that is left of its damage.
+    pub missing: u64,
     /// Files that cannot be read at all.
     pub unreadable: Vec<OpenError>,
     /// When its last record was written, in nanoseconds since 1970.
@@ -76,12 +79,14 @@ impl Run {
             errors: Vec::new(),
             gaps: Vec::new(),
             damage: Vec::new(),
+            missing: 0,
             unreadable: Vec::new(),
             last: entry.header.started,
         };
+        let mut sequence = 0;
         for path in &entry.segments {
             match Segment::open(path) {
-                Ok(segment) => run.add(&segment),
+                Ok(segment) => run.add(&segment, &mut sequence),
                 Err(error) => run.unreadable.push(error),
             }
         }
@@ -95,14 +100,28 @@ impl Run {
         run.frames
             .sort_by_key(|frame| frame.record.envelope.monotonic);
         let over = run.standing() != Standing::Live;
-        run.steps = Steps::default().pair(&run.frames, over);
+        let lost = run
+            .gaps
+            .iter()
+            .map(|(envelope, _)| envelope.monotonic)
+            .max();
+        let damaged = !run.is_whole();
+        run.steps = Steps::default()
+            .with_loss_at(if damaged { Some(u64::MAX) } else { lost })
+            .pair(&run.frames, over);
         Ok(run)
     }
 
-    fn add(&mut self, segment: &Segment) {
+    /// Adds a file; `sequence` is the number of the last record before it and in it.
+    fn add(&mut self, segment: &Segment, sequence: &mut u64) {
         for record in segment.records() {
             match record {
-                Ok(record) => self.take(record),
+                Ok(record) => {
+                    let number = record.envelope.sequence;
+                    self.missing += number.saturating_sub(sequence.saturating_add(1));
+                    *sequence = number;
+                    self.take(record);
+                }
                 // A torn end is how a killed process ends; the missing end record says so.
                 Err(damage) if damage.torn_end => {}
                 Err(damage) => self.damage.push(damage),
@@ -129,6 +148,12 @@ impl Run {
             Kind::End => self.end = serde_json::from_slice(payload).ok(),
             Kind::Finding | Kind::Unknown(_) => {}
         }
+    }
+
+    /// Whether everything that was recorded can be read.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.missing == 0 && self.damage.is_empty() && self.unreadable.is_empty()
     }
 
     /// How it stands.
@@ -183,7 +208,10 @@ impl Run {
             if step.outcome == Outcome::Unanswered && step.is_clients() {
                 failures.push(Failure::Unanswered { step: step.number });
             } else if let Some(tool) = step.tool()
-                && !matches!(step.outcome, Outcome::Pending | Outcome::Cancelled)
+                && !matches!(
+                    step.outcome,
+                    Outcome::Pending | Outcome::Cancelled | Outcome::NotRecorded
+                )
             {
                 last.insert(tool, step);
             }

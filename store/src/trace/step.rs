@@ -6,8 +6,9 @@
 
 use crate::journal::{Flags, Record};
 use agent_trace_model::{Outcome, Stream};
-use agent_trace_wire::json;
-use agent_trace_wire::message::{Message, MessageKind, member, member_at, messages, string};
+use agent_trace_wire::message::{
+    Message, MessageKind, beginning, member, member_at, messages, stays_open, string,
+};
 use agent_trace_wire::stdio::{Framing, body};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -166,20 +167,36 @@ pub struct Steps {
     open: HashMap<Key, usize>,
     /// Steps by the token under which their progress comes.
     progress: HashMap<Key, usize>,
+    /// When, on the monotonic clock, something was last lost that may have been an answer.
+    lost: Option<u64>,
 }
 
 impl Steps {
+    /// Takes note that at this moment of the monotonic clock something was not recorded.
+    #[must_use]
+    pub fn with_loss_at(mut self, monotonic: Option<u64>) -> Self {
+        self.lost = self.lost.max(monotonic);
+        self
+    }
+
     /// The steps of these frames; `over` tells whether more can come.
     #[must_use]
     pub fn pair(mut self, frames: &[Frame], over: bool) -> Vec<Step> {
         for (position, frame) in frames.iter().enumerate() {
             self.frame(position, frame);
         }
-        if over {
-            for step in &mut self.steps {
-                if step.outcome == Outcome::Pending {
-                    step.outcome = Outcome::Unanswered;
-                }
+        let lost = self.lost;
+        for step in self
+            .steps
+            .iter_mut()
+            .filter(|step| step.outcome == Outcome::Pending)
+        {
+            if stays_open(step.method.as_deref()) && over {
+                step.outcome = Outcome::Ok;
+            } else if lost.is_some_and(|at| at >= step.monotonic) {
+                step.outcome = Outcome::NotRecorded;
+            } else if over {
+                step.outcome = Outcome::Unanswered;
             }
         }
         self.steps
@@ -187,6 +204,7 @@ impl Steps {
 
     fn frame(&mut self, position: usize, frame: &Frame) {
         let payload = &frame.record.payload[..];
+        let envelope = &frame.record.envelope;
         let place = |part: &[u8]| {
             // Every part is a slice of the payload.
             let start = part.as_ptr() as usize - payload.as_ptr() as usize;
@@ -195,15 +213,21 @@ impl Steps {
                 range: start..start + part.len(),
             }
         };
-        let found = if frame.is_stray() {
-            None
-        } else {
-            messages(frame.body()).ok()
-        };
         let mut any = false;
-        for message in found.into_iter().flatten() {
-            any = true;
-            self.message(frame, place(message.text), &message);
+        if envelope.flags.has(Flags::CUT) && !frame.is_stray() {
+            let message = beginning(frame.body()).filter(|m| m.kind != MessageKind::Other);
+            if let Some(message) = message {
+                any = true;
+                self.message(frame, place(message.text), &message);
+            }
+        } else if !frame.is_stray() {
+            for message in messages(frame.body()).into_iter().flatten() {
+                any = true;
+                self.message(frame, place(message.text), &message);
+            }
+        }
+        if !any && (envelope.flags.has(Flags::CUT) || envelope.flags.has(Flags::LOSSY)) {
+            self.lost = self.lost.max(Some(envelope.monotonic));
         }
         // An empty batch, a frame that was cut, or no JSON at all: shown as what it is.
         if !any {
@@ -347,41 +371,36 @@ fn other(stream: Stream) -> Stream {
     }
 }
 
-/// Whether a text is one JSON text.
-#[must_use]
-pub fn is_json(text: &[u8]) -> bool {
-    json::is_valid(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::journal::{Envelope, Kind};
 
-    fn steps(lines: &[(Stream, &str)]) -> Vec<Step> {
-        let frame = |(n, (stream, text)): (usize, &(Stream, &str))| {
-            Frame::new(Record {
-                envelope: Envelope {
-                    kind: Kind::Frame,
-                    stream: *stream,
-                    framing: if is_json(text.as_bytes()) {
-                        Framing::Newline
-                    } else {
-                        Framing::Stray
-                    },
-                    flags: Flags::default(),
-                    session: 1,
-                    exchange: 0,
-                    sequence: n as u64 + 1,
-                    wall: 0,
-                    monotonic: n as u64 * 10,
-                    length: text.len() as u64,
-                    digest: None,
-                    spans: vec![],
+    fn frame((n, (stream, text)): (usize, &(Stream, &str))) -> Frame {
+        Frame::new(Record {
+            envelope: Envelope {
+                kind: Kind::Frame,
+                stream: *stream,
+                framing: if agent_trace_wire::json::is_valid(text.as_bytes()) {
+                    Framing::Newline
+                } else {
+                    Framing::Stray
                 },
-                payload: text.as_bytes().to_vec(),
-            })
-        };
+                flags: Flags::default(),
+                session: 1,
+                exchange: 0,
+                sequence: n as u64 + 1,
+                wall: 0,
+                monotonic: n as u64 * 10,
+                length: text.len() as u64,
+                digest: None,
+                spans: vec![],
+            },
+            payload: text.as_bytes().to_vec(),
+        })
+    }
+
+    fn steps(lines: &[(Stream, &str)]) -> Vec<Step> {
         let frames: Vec<Frame> = lines.iter().enumerate().map(frame).collect();
         Steps::default().pair(&frames, true)
     }
@@ -489,6 +508,33 @@ mod tests {
         assert_eq!(outcomes(&[initialize, (S, refused)])[0].1, Outcome::Error);
         let locked = (S, r#"{"id":1,"error":{"code":-32022}}"#);
         assert_eq!(outcomes(&[initialize, locked])[0].1, Outcome::Ok);
+    }
+
+    #[test]
+    fn a_subscription_that_the_session_ends_is_no_failure() {
+        let listen = r#"{"id":1,"method":"subscriptions/listen"}"#;
+        assert_eq!(outcomes(&[(C, listen)])[0].1, Outcome::Ok);
+    }
+
+    #[test]
+    fn what_may_have_been_answered_in_a_gap_is_not_called_unanswered() {
+        let ask = r#"{"id":1,"method":"a"}"#;
+        let pair = |lost| {
+            let frames = [frame((0, &(C, ask)))];
+            Steps::default().with_loss_at(lost).pair(&frames, true)[0].outcome
+        };
+        assert_eq!(pair(None), Outcome::Unanswered);
+        assert_eq!(pair(Some(5)), Outcome::NotRecorded);
+    }
+
+    #[test]
+    fn an_answer_of_which_only_the_beginning_was_kept_is_an_answer() {
+        let ask = frame((0, &(C, r#"{"id":1,"method":"a"}"#)));
+        let mut answer = frame((1, &(S, r#"{"id":1,"result":{"content":["yyyy"#)));
+        answer.record.envelope.framing = Framing::Newline;
+        answer.record.envelope.flags = Flags::CUT;
+        let found = Steps::default().pair(&[ask, answer], true);
+        assert_eq!((found.len(), found[0].outcome), (1, Outcome::Ok));
     }
 
     #[test]
