@@ -38,7 +38,11 @@ impl Process {
     }
 
     fn of(pid: u32) -> Self {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // In one read: the system makes the whole text anew for each.
+        let mut stat = [0; 1024];
+        let read = std::fs::File::open(format!("/proc/{pid}/stat"))
+            .and_then(|mut file| std::io::Read::read(&mut file, &mut stat));
+        let stat = String::from_utf8_lossy(&stat[..read.unwrap_or_default()]);
         // `pid (name) state ppid …`; the name may hold anything, parentheses too.
         let (name, rest) = stat.rsplit_once(')').unwrap_or_default();
         Self {

@@ -13,7 +13,8 @@ pub(crate) use other::relaying_ancestor;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::fs;
+    use std::fs::{self, File};
+    use std::io::Read;
     use std::os::unix::fs::MetadataExt;
     use std::path::{Path, PathBuf};
 
@@ -22,15 +23,21 @@ mod linux {
 
     /// The process id of the relay that already stands between our client and us.
     pub(crate) fn relaying_ancestor() -> Option<u32> {
+        let (input, output) = (pipe_of("self", 0)?, pipe_of("self", 1)?);
         let this = program(std::process::id())?;
         let mut pid = rustix::process::getppid()?
             .as_raw_nonzero()
             .get()
             .cast_unsigned();
         for _ in 0..MOST_LAUNCHERS {
-            let ours = program(pid)? == this && is_relay(pid);
-            if ours && holds(pid, &pipe_of(0)?) && holds(pid, &pipe_of(1)?) {
+            let relays = program(pid)? == this && is_relay(pid);
+            if relays && holds(pid, &input) && holds(pid, &output) {
                 return Some(pid);
+            }
+            // A launcher in between has our input as its own. Anyone else is the client, and
+            // looking at all that is above it would take longer than the rest of the start.
+            if pipe_of(&pid.to_string(), 0)? != input {
+                return None;
             }
             pid = parent(pid)?;
         }
@@ -53,15 +60,21 @@ mod linux {
     }
 
     fn parent(pid: u32) -> Option<u32> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // In one read: the system makes the whole text anew for each.
+        let mut stat = [0; 1024];
+        let length = File::open(format!("/proc/{pid}/stat"))
+            .ok()?
+            .read(&mut stat)
+            .ok()?;
+        let stat = std::str::from_utf8(stat.get(..length)?).ok()?;
         // The name before it may hold anything, closing parentheses too.
         let (_, rest) = stat.rsplit_once(')')?;
         rest.split_ascii_whitespace().nth(1)?.parse().ok()
     }
 
-    /// What our descriptor is connected to (`pipe:[123]`), if it is a pipe.
-    fn pipe_of(fd: u32) -> Option<PathBuf> {
-        let pipe = fs::read_link(format!("/proc/self/fd/{fd}")).ok()?;
+    /// What a process's descriptor is connected to (`pipe:[123]`), if it is a pipe.
+    fn pipe_of(pid: &str, fd: u32) -> Option<PathBuf> {
+        let pipe = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?;
         pipe.to_str()?.starts_with("pipe:").then_some(pipe)
     }
 
