@@ -1,0 +1,307 @@
+//! A run can be exported, forgotten and imported again, and is then what it was; sealing changes
+//! nothing but the size; what is no whole recording is refused.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "support/support.rs"]
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use support::{ANSWER, Home, REQUEST, Said, Server, wait_for};
+
+/// Records a run with requests, an error, stray lines, standard error and a secret.
+fn record(home: &Home, name: &str) -> String {
+    let token = ["gh", "p_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();
+    let server = Server::mcp();
+    let lines = [
+        REQUEST.to_owned(),
+        REQUEST
+            .replace("\"id\":1,", "\"id\":2,")
+            .replace("\"t\"", "\"fail\""),
+        "not json\n".to_owned(),
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{{\"name\":\"complain\",\"arguments\":{{\"text\":\"{token}\"}}}}}}\n"
+        ),
+    ];
+    let record = home.record().option("--server").option(name);
+    assert_eq!(record.talk(&server, lines.concat()).code, 0);
+    // The helper that forces data to the disk has the file open for a moment longer.
+    wait_for("the end of the run", || {
+        (!home.runs()[0].entry.live).then_some(())
+    });
+    home.runs()[0].entry.id.to_string()
+}
+
+/// All that can be printed of a run.
+fn printed(home: &Home, run: &str) -> Vec<String> {
+    [
+        "-s 0 --stderr -n",
+        "-c",
+        "--frames --format json",
+        "--format json",
+        "--format jsonl",
+        "--frame 3",
+    ]
+    .iter()
+    .map(|options| home.ok(["show", run].into_iter().chain(options.split(' '))))
+    .collect()
+}
+
+fn endings(home: &Home) -> Vec<String> {
+    let files = home.store_files();
+    let endings = files
+        .iter()
+        .filter_map(|(path, _)| path.extension()?.to_str());
+    let mut endings: Vec<String> = endings.map(ToOwned::to_owned).collect();
+    endings.sort();
+    endings
+}
+
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn an_exported_run_comes_back_as_it_was() {
+    let home = Home::new();
+    let run = record(&home, "first");
+    let before = printed(&home, &run);
+    assert!(
+        before[0].contains("[REDACTED:github-token:"),
+        "{}",
+        before[0]
+    );
+
+    let said = home.ok(["export", "latest"]);
+    let file = format!("{}.atrace", &run[..8]);
+    assert_eq!(said, format!("wrote run {} to {file}\n", &run[..8]));
+    let bytes = fs::read(home.at(format!("work/{file}"))).unwrap();
+    let direct = home
+        .program()
+        .args(["export", &run, "-o", "-"])
+        .output()
+        .unwrap();
+    assert_eq!(direct.stdout, bytes, "the same run is the same file");
+
+    assert_eq!(
+        home.ok(["forget", &run]),
+        format!("forgot run {}\n", &run[..8])
+    );
+    assert!(home.runs().is_empty());
+    assert_eq!(endings(&home), [""; 0], "nothing is left of it");
+
+    let imported = home.ok(["import", &file]);
+    assert_eq!(
+        imported,
+        format!("imported run {} from {file}\n", &run[..8])
+    );
+    assert_eq!(printed(&home, &run), before);
+    let again = home.ok(["import", &file]);
+    assert_eq!(again, format!("has run {} from {file}\n", &run[..8]));
+    assert_eq!(home.runs().len(), 1);
+
+    // Another store, from standard input.
+    let other = Home::new();
+    let said = Said::by(other.program().args(["import", "-"]), &bytes);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(printed(&other, &run), before, "under the same id");
+    // And on from there.
+    other.ok(["export", "latest", "-o", "again.atrace"]);
+    let third = Home::new();
+    let again = other.at("work/again.atrace");
+    third.ok([Path::new("import"), &again]);
+    assert_eq!(printed(&third, &run), before);
+}
+
+#[test]
+fn a_recording_that_is_not_whole_is_refused_and_leaves_nothing() {
+    let home = Home::new();
+    record(&home, "first");
+    home.ok(["export", "latest", "-o", "whole"]);
+    let whole = fs::read(home.at("work/whole")).unwrap();
+    let journal = fs::read(home.only_journal()).unwrap();
+    let flipped = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        bytes
+    };
+    let half = whole.len() / 2;
+    let other = Home::new();
+    for (name, bytes) in [
+        ("empty", vec![]),
+        ("one byte", whole[..1].to_vec()),
+        ("a header cut off", whole[..40].to_vec()),
+        ("half", whole[..half].to_vec()),
+        ("all but a byte", whole[..whole.len() - 1].to_vec()),
+        ("a byte too many", [&whole[..], b"x"].concat()),
+        ("damaged at its start", flipped(3)),
+        ("damaged in its header", flipped(60)),
+        ("damaged in the middle", flipped(half)),
+        ("damaged at its end", flipped(whole.len() - 5)),
+        ("a text", b"this is a text\n".to_vec()),
+        ("JSON", b"{\"jsonrpc\":\"2.0\"}".to_vec()),
+        ("a journal", journal),
+        ("of a later version", later_version(&whole)),
+    ] {
+        let path = other.at("work/file");
+        fs::write(&path, bytes).unwrap();
+        let said = other.run(["import", "file"]);
+        assert_eq!(said.code, 2, "{name}: {said:?}");
+        assert!(said.err.starts_with("error: "), "{name}: {said:?}");
+        assert!(said.err.contains("file"), "it is named: {said:?}");
+        assert_eq!(said.out, "", "{name}");
+        assert!(other.runs().is_empty(), "{name}");
+        assert_eq!(endings(&other), [""; 0], "{name}");
+    }
+    let said = other.run(["import", "nowhere"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("nowhere"), "{said:?}");
+}
+
+fn later_version(whole: &[u8]) -> Vec<u8> {
+    let mut bytes = whole.to_vec();
+    bytes[8] = 9;
+    bytes
+}
+
+#[test]
+fn a_mistake_in_one_name_forgets_nothing() {
+    let home = Home::new();
+    let (first, second) = (record(&home, "first"), record(&home, "second"));
+    let said = home.run(["forget", &first, "ffffffffffff"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert_eq!(home.runs().len(), 2);
+    let said = home.ok(["forget", &first, &second]);
+    assert_eq!(said.lines().count(), 2);
+    assert!(home.runs().is_empty());
+}
+
+#[test]
+fn a_run_that_has_ended_can_be_forgotten_at_once() {
+    for round in 0..20 {
+        let home = Home::new();
+        let server = Server::new().answers_each_line(ANSWER);
+        assert_eq!(home.record().talk(&server, REQUEST).code, 0);
+        let said = home.run(["forget", "latest"]);
+        assert_eq!(said.code, 0, "round {round}: {said:?}");
+    }
+}
+
+#[test]
+fn a_sealed_run_reads_as_before() {
+    let home = Home::new();
+    let runs = [record(&home, "first"), record(&home, "second")];
+    let before = runs.each_ref().map(|run| printed(&home, run));
+    let listed = home.ok(["runs", "--format", "json"]);
+    assert_eq!(endings(&home), ["atj", "atj"]);
+    let said = home.ok(["retention"]);
+    assert!(
+        said.starts_with("sealed 2 files, removed 0 runs: "),
+        "{said}"
+    );
+    assert_eq!(endings(&home), ["ats", "ats"]);
+    assert_eq!(runs.each_ref().map(|run| printed(&home, run)), before);
+    assert_eq!(home.ok(["runs", "--format", "json"]), listed);
+    assert!(home.ok(["retention"]).starts_with("sealed 0 files"));
+    // Sealed runs leave and come back alike.
+    home.ok(["export", &runs[0], "-o", "sealed.atrace"]);
+    home.ok(["forget", &runs[0]]);
+    assert_eq!(home.runs().len(), 1);
+    home.ok(["import", "sealed.atrace"]);
+    assert_eq!(printed(&home, &runs[0]), before[0]);
+}
+
+#[test]
+fn damage_survives_sealing_as_damage_or_not_at_all() {
+    let home = Home::new();
+    let run = record(&home, "first");
+    let journal = home.only_journal();
+    let mut bytes = fs::read(&journal).unwrap();
+    let end = bytes.len();
+    bytes.truncate(end - 10);
+    fs::write(&journal, bytes).unwrap();
+    let before = printed(&home, &run);
+    home.ok(["retention"]);
+    assert_eq!(printed(&home, &run), before, "a torn end");
+    assert!(home.ok(["runs"]).contains("cut off"));
+}
+
+#[test]
+fn the_oldest_runs_go_first_when_there_is_too_much() {
+    let home = Home::new();
+    let runs: Vec<String> = ["first", "second", "third"]
+        .map(|name| record(&home, name))
+        .into();
+    home.ok(["retention"]);
+    let size = |name: &str| -> u64 {
+        let files = home.store_files();
+        let matching = files
+            .iter()
+            .filter(|(path, _)| path.extension().is_some_and(|e| e == name));
+        matching.map(|(_, content)| content.len() as u64).sum()
+    };
+    let all = size("ats");
+    let said = home.ok(["retention", "--max-bytes", &(all - 1).to_string()]);
+    assert!(said.contains("removed 1 runs"), "{said}");
+    let left: Vec<String> = home
+        .runs()
+        .iter()
+        .map(|run| run.entry.id.to_string())
+        .collect();
+    assert_eq!(left, [runs[2].clone(), runs[1].clone()]);
+    assert!(
+        home.ok(["retention", "--max-age", "1h"])
+            .contains("removed 0 runs")
+    );
+    assert!(
+        home.ok(["retention", "--max-age", "0s"])
+            .contains("removed 2 runs")
+    );
+    assert!(home.runs().is_empty());
+    for wrong in ["5", "5 years", "x"] {
+        assert_eq!(
+            home.run(["retention", "--max-age", wrong]).code,
+            2,
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn limits_in_the_configuration_are_followed() {
+    let home = Home::new();
+    record(&home, "first");
+    let folder = home.at("home/.config/agent-trace");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(
+        folder.join("config.toml"),
+        "[retention]\nmax_bytes = \"1B\"\n",
+    )
+    .unwrap();
+    assert!(home.ok(["retention"]).contains("removed 1 runs"));
+}
+
+#[test]
+fn only_the_owner_can_read_a_store() {
+    let home = Home::new();
+    record(&home, "first");
+    let check = || {
+        let mut folders: Vec<PathBuf> = vec![home.store_folder()];
+        while let Some(folder) = folders.pop() {
+            assert_eq!(mode(&folder), 0o700, "{}", folder.display());
+            for entry in folder.read_dir().unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    assert_eq!(mode(&path), 0o600, "{}", path.display());
+                }
+            }
+        }
+    };
+    check();
+    home.ok(["retention"]);
+    check();
+}
