@@ -207,7 +207,7 @@ fn w46_a_damaged_record_costs_itself_only_and_is_reported() {
         let line = format!("damaged: {length} bytes cannot be read");
         assert!(shown.contains(&line), "{shown}");
         let doctor = home.ok(["doctor"]);
-        assert!(doctor.contains("of its journal cannot be read"), "{doctor}");
+        assert!(doctor.contains("1 of its records are missing"), "{doctor}");
         let listed = home.json(["runs", "--format", "json"]);
         assert_eq!(listed[0]["damaged"], 1);
     }

@@ -49,8 +49,8 @@ pub(crate) struct RunLine {
     /// Why the run counts as failed; empty where it does not.
     failures: Vec<String>,
     gaps: usize,
-    /// Whether a part of what was recorded cannot be read.
-    damaged: bool,
+    /// Records that are missing, or as far as is known parts of files that cannot be read.
+    damaged: u64,
     redacted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
@@ -81,7 +81,9 @@ impl RunLine {
             failed_calls: calls().filter(|step| step.outcome.is_failure()).count(),
             failures: run.failures().iter().map(reason).collect(),
             gaps: run.gaps.len(),
-            damaged: !run.is_whole(),
+            damaged: run
+                .missing
+                .max((run.damage.len() + run.unreadable.len()) as u64),
             redacted: header.redaction.on,
             exit_code: end.and_then(|end| end.exit_code),
             signal: end.and_then(|end| end.signal),

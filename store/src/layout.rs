@@ -106,10 +106,11 @@ impl Store {
     pub fn lock(&self) -> io::Result<File> {
         let journal = self.root.join("journal");
         self.make(&journal)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(journal.join("lock"))?;
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let lock = options.open(journal.join("lock"))?;
         lock.lock()?;
         Ok(lock)
     }

@@ -221,6 +221,12 @@ impl Recording {
         (self.writer.header().segment, self.writer.file())
     }
 
+    /// Says that the journal is finished. Its descriptor may be held by others for a while,
+    /// and the lock with it.
+    pub(super) fn unlock(&self) {
+        let _ = self.writer.file().unlock();
+    }
+
     /// What was not acknowledged was not written: its numbers are free again. Returns how
     /// many frames and bytes that were.
     pub(super) fn take_back(&mut self) -> (u64, u64) {

@@ -176,6 +176,13 @@ impl Sink {
         self.end_batch();
     }
 
+    /// Nothing more will be written.
+    pub(super) fn close(&mut self) {
+        if let State::Open(recording) = &self.state {
+            recording.unlock();
+        }
+    }
+
     fn write_json(&mut self, kind: Kind, of: Channel, at: u64, what: &impl serde::Serialize) {
         let wall = self.epoch.saturating_add(at);
         if let State::Open(open) = &mut self.state {

@@ -23,6 +23,7 @@ pub(super) fn spawn(
             while let Some(blocks) = queue.take() {
                 worker.tick(blocks);
             }
+            worker.sink.close();
         };
         // Whatever is wrong in here must not reach the relay, which shares the process.
         if catch_unwind(AssertUnwindSafe(run)).is_err() {
