@@ -78,10 +78,10 @@ pub(crate) enum Command {
     Doctor,
     /// Print each setting and where it came from
     ///
-    /// The file's settings: `store = "DIR"`; under [record]: `redact = true`, `bodies =
-    /// "full"|"digest"`, `durability = "timer"|"always"`; under [[redact.rule]]: `kind =
+    /// The file's settings: `store = "DIR"`; under `[record]`: `redact = true`, `bodies =
+    /// "full"|"digest"`, `durability = "timer"|"always"`; under `[[redact.rule]]`: `kind =
     /// "NAME"`, `pattern = "REGEX"` (group 1, if there is one, is the secret part); under
-    /// [retention]: `max_age = "30d"`, `max_bytes = "10GB"`.
+    /// `[retention]`: `max_age = "30d"`, `max_bytes = "10GB"`.
     Config,
     /// Record a bundled server: one run that succeeds and one that fails
     Demo(Demo),

@@ -33,7 +33,10 @@ fuzz_target!(|input: &[u8]| {
             let file = [&header[..], bytes, record].concat();
             let found = read(file, false).expect("the header is whole");
             let last = found.last().expect("the record at the end is found");
-            assert_eq!(format::decode(record).map(|(record, _)| record).as_ref(), Ok(last));
+            assert_eq!(
+                format::decode(record).map(|(record, _)| record).as_ref(),
+                Ok(last)
+            );
         }
     }
 });

@@ -1,6 +1,6 @@
 //! The journal: append-only files, one series for each process that records.
 //!
-//! - [`format`]: the bytes of a header and of a record
+//! - [`mod@format`]: the bytes of a header and of a record
 //! - [`header`]: what a file says of itself
 //! - [`writer`]: appending, rolling over, going on after a full disk
 //! - [`reader`]: reading what is there, whatever state it is in

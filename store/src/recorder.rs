@@ -4,11 +4,11 @@
 //! ```text
 //! relay threads → queue (bounded in bytes) → one thread: decode → redact → journal
 //! ```
-//! - [`queue`]: where the relay leaves its copies; full means dropped and counted
-//! - [`session`]: from the bytes of a session to frames and lines
-//! - [`recording`]: from a frame to its record
-//! - [`sink`]: what happens when the disk does not take them
-//! - [`worker`]: the thread, in ticks
+//! - `queue`: where the relay leaves its copies; full means dropped and counted
+//! - `session`: from the bytes of a session to frames and lines
+//! - `recording`: from a frame to its record
+//! - `sink`: what happens when the disk does not take them
+//! - `worker`: the thread, in ticks
 //!
 //! The thread works in ticks: waking it for each chunk would cost twice the CPU. Whatever
 //! goes wrong in here, the relay goes on; what was not recorded shows as a gap.
