@@ -522,7 +522,7 @@ fn what_is_no_message_is_shown_with_what_is_wrong_with_it() {
     TIME notes stdout: banner
     TIME notes stdout: {"broken":
     TIME notes stdout: 42
-    TIME editor not a message: []\n
+    TIME editor not a message: []
     end ok (the client closed the session, exit status 0)
     "#);
     let run = home.only_run();

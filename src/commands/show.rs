@@ -148,11 +148,11 @@ fn foot(out: &mut impl Write, run: &Run, args: &Show) -> io::Result<()> {
         writeln!(out, "    {} {error}", "damaged:".yellow())?;
     }
     if !args.stderr && !run.errors.is_empty() {
-        let count = run.errors.len();
-        writeln!(
-            out,
-            "    {count} lines on standard error (--stderr shows them)"
-        )?;
+        let lines = match run.errors.len() {
+            1 => "1 line".to_owned(),
+            count => format!("{count} lines"),
+        };
+        writeln!(out, "    {lines} on standard error (--stderr shows them)")?;
     }
     Ok(())
 }

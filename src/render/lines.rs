@@ -114,7 +114,8 @@ impl Printer<'_> {
                 format!("{asked} answer to no known request: {}", what.yellow())
             }
             StepKind::Other => {
-                let what = text(step.opened.text(frames), self.options.limit);
+                let bytes = step.opened.text(frames).trim_ascii_end();
+                let what = text(bytes, self.options.limit);
                 format!("{asked} not a message: {}{what}", self.flaws(step).yellow())
             }
             StepKind::Stray => {

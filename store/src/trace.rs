@@ -129,6 +129,22 @@ pub fn run_id(workspace: &str, session: SessionId) -> RunId {
     RunId::from_digest(digest)
 }
 
+/// Whether a process still writes its journal, of which this is the last known file.
+fn is_live(last: &SegmentPath) -> bool {
+    let (mut path, mut number) = (last.path.clone(), last.number);
+    loop {
+        if is_locked(&path).unwrap_or(false) {
+            return true;
+        }
+        // It may have gone on in a new file since the folder was read.
+        number += 1;
+        path.set_file_name(SegmentPath::name(last.process, number, false));
+        if !path.exists() {
+            return false;
+        }
+    }
+}
+
 impl Runs for Store {
     fn list(&self) -> io::Result<Listing> {
         let mut listing = Listing::default();
@@ -154,11 +170,13 @@ impl Runs for Store {
                 process,
                 ordinal: 1,
             };
-            let last = segments.last().filter(|segment| !segment.sealed);
+            let live = segments
+                .last()
+                .is_some_and(|last| !last.sealed && is_live(last));
             listing.runs.push(RunEntry {
                 id: run_id(&header.workspace, session),
                 session,
-                live: last.is_some_and(|segment| is_locked(&segment.path).unwrap_or(false)),
+                live,
                 header,
                 segments,
             });

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// A home: `home`, `work` (the folder that things run in) and `store` lie in it.
+/// A home: `home`, `work` (the folder that things run in), `tmp` and `store` lie in it.
 pub(crate) struct Home {
     folder: TempDir,
 }
@@ -29,7 +29,7 @@ impl Home {
             .prefix("agent-trace-test-")
             .tempdir()
             .unwrap();
-        for name in ["home", "work"] {
+        for name in ["home", "work", "tmp"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
         Self { folder }
@@ -59,6 +59,7 @@ impl Home {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.at("home"))
+            .env("TMPDIR", self.at("tmp"))
             .env("AGENT_TRACE_DIR", self.store_folder())
             .env("TZ", "UTC")
             .current_dir(self.at("work"));

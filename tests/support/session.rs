@@ -366,8 +366,18 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let child = self.child.get_mut().unwrap();
+        if matches!(child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        let mut servers = self.process.tree();
+        servers.retain(|process| process.is_python());
         let _ = child.kill();
         let _ = child.wait();
+        // A server that ends takes a last note; its folder is then removed.
+        let end = Instant::now() + Duration::from_secs(5);
+        while servers.iter().any(|server| server.is_alive()) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(3));
+        }
     }
 }
 
