@@ -32,8 +32,10 @@ pub(crate) fn run(rounds: usize) -> Result<Vec<Measured>> {
     }
     let relay = sessions.pop().into_iter().collect::<Vec<_>>();
     let recorded = recorded::exactly(&place.store(), &relay)?;
-    let alone = judge("1 MB results: throughput, × pump+tee's", &alone, &recorded);
-    let row = judge("the same, 10 in a row", &row, &recorded);
+    let what = "1 MB results: throughput, × pump+tee's";
+    let alone = figures(what, Goal::AtLeast(LEAST), &alone, &recorded);
+    // At a gigabyte a second on two processors the recorder competes with the relay.
+    let row = figures("the same, 10 in a row", Goal::None, &row, &recorded);
     Ok(vec![alone, row])
 }
 
@@ -56,7 +58,7 @@ fn measure(clients: &mut [Client], rounds: usize, count: usize) -> Result<Vec<Ve
     Ok(took)
 }
 
-fn judge(what: &str, took: &[Vec<f64>], recorded: &Recorded) -> Measured {
+fn figures(what: &str, goal: Goal, took: &[Vec<f64>], recorded: &Recorded) -> Measured {
     let (tee, relay) = (&took[2], &took[3]);
     let ratios: Vec<f64> = tee.iter().zip(relay).map(|(t, r)| t / r).collect();
     let rates: Vec<String> = Contender::ALL
@@ -66,7 +68,7 @@ fn judge(what: &str, took: &[Vec<f64>], recorded: &Recorded) -> Measured {
         .collect();
     Measured {
         what: what.into(),
-        goal: Goal::AtLeast(LEAST),
+        goal,
         value: median(&ratios),
         detail: format!("MB/s: {}", rates.join(", ")),
         recorded: recorded.clone(),

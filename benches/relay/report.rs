@@ -10,6 +10,8 @@ use serde_json::json;
 pub(crate) enum Goal {
     AtMost(f64),
     AtLeast(f64),
+    /// Shown, since it tells something, but nobody set a goal for it.
+    None,
 }
 
 impl Goal {
@@ -17,6 +19,7 @@ impl Goal {
         match self {
             Self::AtMost(limit) => value <= limit,
             Self::AtLeast(limit) => value >= limit,
+            Self::None => true,
         }
     }
 }
@@ -26,6 +29,7 @@ impl std::fmt::Display for Goal {
         match self {
             Self::AtMost(limit) => write!(f, "<= {limit}"),
             Self::AtLeast(limit) => write!(f, ">= {limit}"),
+            Self::None => f.write_str("-"),
         }
     }
 }
@@ -106,8 +110,9 @@ impl Report {
             recorded.is_all()
         };
         let met = first.goal.is_met(middle) && complete;
+        let judged = !matches!(first.goal, Goal::None);
         if met {
-            self.met += 1;
+            self.met += usize::from(judged);
         } else {
             self.missed
                 .push(format!("{}: {}", section.name(), first.what));
@@ -120,6 +125,7 @@ impl Report {
             let (at_most, at_least) = match first.goal {
                 Goal::AtMost(limit) => (Some(limit), None),
                 Goal::AtLeast(limit) => (None, Some(limit)),
+                Goal::None => (None, None),
             };
             let line = json!({
                 "section": section.name(),
@@ -142,7 +148,11 @@ impl Report {
             first.goal.to_string(),
             each.join("  "),
             figure(middle),
-            if met { "met" } else { "MISSED" },
+            match met {
+                true if judged => "met",
+                true => "",
+                false => "MISSED",
+            },
         );
         if !detail.detail.is_empty() {
             println!("      {}", detail.detail);
