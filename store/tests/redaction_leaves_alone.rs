@@ -184,7 +184,7 @@ fn pictures_and_other_data() {
 #[test]
 fn configuration() {
     for text in [
-        "\"node_modules/x\": {\n  \"version\": \"1.0.0\",\n  \"resolved\": \"https://registry.npmjs.org/x/-/x-1.0.0.tgz\"\n}",
+        "\"node_modules/x\": {\n  \"version\": \"1.0.0\",\n  \"resolved\": \"https://npm.example.org/x/-/x-1.0.0.tgz\"\n}",
         "name = \"secrecy\"\nchecksum = \"e891af845473308773346dc847b2c23ee78fe442e0472ac50e22a18a93d3ae5a\"",
         "password_file: /run/secrets/db\npassword: ${DB_PASSWORD}\ntoken: !env TOKEN\nsecretName: my-secret\nsecretKeyRef:\n  name: db\n  key: password",
         "- uses: actions/checkout@8f4b7f84864484a7bf31766abe9204da3cbe65b3\n  with:\n    token: ${{ secrets.GITHUB_TOKEN }}",

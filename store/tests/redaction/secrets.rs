@@ -241,7 +241,7 @@ pub(crate) fn structures() -> Vec<(String, Vec<&'static str>)> {
             "S3cr3tPassw0rd",
         ),
         (
-            "//registry.npmjs.org/:_authToken=abcdef12-3456-7890-abcd-ef1234567890",
+            "//npm.example.org/:_authToken=abcdef12-3456-7890-abcd-ef1234567890",
             "abcdef12-3456-7890-abcd-ef1234567890",
         ),
         ("export API_KEY=abcdef123456", "abcdef123456"),
