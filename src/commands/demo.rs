@@ -51,6 +51,7 @@ pub(crate) fn run(args: &Demo, flags: &Flags) -> Result<u8, CommandError> {
     } else {
         format!("'{}'", folder.display())
     };
+    let program = program();
     writeln!(out, "Look around:")?;
     for command in [
         "runs",
@@ -62,15 +63,26 @@ pub(crate) fn run(args: &Demo, flags: &Flags) -> Result<u8, CommandError> {
         writeln!(
             out,
             "  {}",
-            format!("agent-trace --store {place} {command}").cyan()
+            format!("{program} --store {place} {command}").cyan()
         )?;
     }
     writeln!(
         out,
         "\nRecord a server of your own: put this before its command in your assistant's configuration:"
     )?;
-    writeln!(out, "  {}", "agent-trace record --".cyan())?;
+    writeln!(out, "  {}", format!("{program} record --").cyan())?;
     Ok(exit::SUCCESS)
+}
+
+/// How to call this program: by its name where a shell finds it, else by its path.
+fn program() -> String {
+    let name = "agent-trace";
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    match std::env::current_exe() {
+        Ok(program) if !found => program.display().to_string(),
+        _ => name.into(),
+    }
 }
 
 fn print(out: &mut impl Write, run: &Run, args: &Demo) -> io::Result<()> {
