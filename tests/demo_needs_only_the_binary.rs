@@ -68,7 +68,7 @@ fn what_the_demo_suggests_works() {
     let commands: Vec<Vec<&str>> = commands.collect();
     assert!(commands.len() >= 5, "{said:?}");
     for words in commands {
-        let mut command = home.with_environment(std::process::Command::new(words[0]));
+        let mut command = home.with_environment(Command::new(words[0]));
         let said = Said::by(command.args(&words[1..]), b"");
         assert!(said.code < 2 && !said.out.is_empty(), "{words:?}: {said:?}");
     }
