@@ -238,23 +238,10 @@ impl Redactor {
         }
     }
 
-    /// The keyed hash of `bytes`, in hexadecimal digits: for what is stored as a fingerprint
-    /// only, as a session's id.
-    #[must_use]
-    pub fn digest(&self, bytes: &[u8]) -> String {
-        blake3::keyed_hash(&self.key.0, bytes).to_hex().to_string()
-    }
-
     /// A hasher with the store's key, for contents that come in pieces.
     #[must_use]
     pub fn hasher(&self) -> blake3::Hasher {
         self.key.hasher()
-    }
-
-    /// The key.
-    #[must_use]
-    pub fn key(&self) -> &Key {
-        &self.key
     }
 
     fn compile(&mut self) {

@@ -207,8 +207,8 @@ mod unix {
     }
 }
 
-/// Not run on Windows yet. Only the server itself is ended there; a job object that takes
-/// its descendants along is still to be written.
+/// Not run on Windows yet. `taskkill` ends the server and what it started; a job object, which
+/// would do so when we are killed too, is still to be written.
 #[cfg(windows)]
 mod windows {
     use std::io;
