@@ -449,7 +449,7 @@ fn a_clock_that_is_set_back_does_not_change_the_order() {
         let envelope = Envelope {
             kind: Kind::Frame,
             stream,
-            framing: agent_trace_wire::stdio::Framing::Newline,
+            framing: agent_trace_wire::frame::Framing::Newline,
             flags: agent_trace_store::journal::Flags::default(),
             session: 1,
             exchange: 0,

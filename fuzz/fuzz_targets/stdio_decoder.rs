@@ -6,7 +6,8 @@
 #![no_main]
 
 use agent_trace_wire::json;
-use agent_trace_wire::stdio::{Decoder, Event, Framing};
+use agent_trace_wire::frame::{Event, Framing};
+use agent_trace_wire::stdio::Decoder;
 use libfuzzer_sys::fuzz_target;
 
 type Got = (Vec<u8>, Vec<u8>, Framing, u64, bool, bool);

@@ -20,6 +20,12 @@ pub enum Ending {
     ClientDied,
     /// The server could not be started.
     NotStarted,
+    /// Nothing was heard of the client for a long time (HTTP).
+    Idle,
+    /// The server does not know the session any more (HTTP).
+    ServerForgot,
+    /// The relay was stopped (HTTP).
+    RelayStopped,
 }
 
 /// The end of a session, as it stands in the journal.
@@ -39,4 +45,29 @@ pub struct End {
     /// Why the server could not be started, where it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// How an HTTP exchange ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// The answer was forwarded to its end.
+    Complete,
+    /// The client went away before that.
+    ClientGone,
+    /// The client's request broke off or was no HTTP.
+    ClientBroke,
+    /// The server went away before the end of its answer, or answered something that is no
+    /// HTTP.
+    ServerBroke,
+    /// The server could not be reached; the relay answered 502.
+    Unreachable,
+    /// The server could not be reached in time; the relay answered 504.
+    TimedOut,
+    /// The relay did not forward the request; it answered 403 or another status of its own.
+    Refused,
+    /// Nothing moved for longer than the idle bound allows.
+    Idle,
+    /// The relay was stopped.
+    RelayStopped,
 }

@@ -3,7 +3,7 @@
 //! - [`stream`]: the byte streams of a session and their copies on the way to a recorder
 //!   ([`Tap`])
 //! - [`id`]: how processes, sessions and runs are named
-//! - [`end`]: how a session ended
+//! - [`end`]: how a session, and an HTTP exchange, ended
 //! - [`outcome`]: what happened to a step
 
 pub mod end;
@@ -11,7 +11,7 @@ pub mod id;
 pub mod outcome;
 pub mod stream;
 
-pub use end::{End, Ending};
+pub use end::{End, Ending, Finish};
 pub use id::{ParseIdError, ProcessId, RunId, SessionId};
 pub use outcome::Outcome;
-pub use stream::{Channel, Moment, NoTap, Stream, Tap};
+pub use stream::{Caller, Channel, Moment, NoTap, Stream, Tap};

@@ -1,6 +1,8 @@
 //! The byte streams of a session, and the trait through which a relay hands out copies.
 
+use crate::end::Finish;
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 
 /// One byte stream of a session, named by who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -29,12 +31,25 @@ impl Stream {
 /// Where in a process a chunk of bytes was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Channel {
-    /// The session's ordinal within its relay process, from 1.
-    pub session: u32,
-    /// The HTTP exchange's ordinal within the session, or 0 where there is none (stdio).
+    /// Which relay of the process it went through: 1 for the session of a stdio relay, the
+    /// number of the listener for HTTP.
+    pub source: u32,
+    /// The HTTP exchange's ordinal within the process, from 1, or 0 where there is none
+    /// (stdio).
     pub exchange: u32,
     /// Which stream of it.
     pub stream: Stream,
+}
+
+/// Who began an HTTP exchange, as the connection tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Caller {
+    /// The connection's ordinal within the process, from 1.
+    pub connection: u32,
+    /// The client's end of it.
+    pub peer: SocketAddr,
+    /// Our end of it.
+    pub local: SocketAddr,
 }
 
 /// A moment on a tap's own clock, in nanoseconds.
@@ -63,9 +78,26 @@ pub trait Tap: Send + Sync {
     /// The sender ended this stream; nothing more will be copied for it.
     fn close(&self, channel: Channel);
 
-    /// How many requests of the client in this session still wait for their answer, as far
+    /// An HTTP exchange began with this head: request line and header lines as HTTP/1.1
+    /// writes them, each ended by CR and LF, with no empty line after them.
+    fn request(&self, channel: Channel, read: Moment, caller: Caller, head: &[u8]);
+
+    /// The head of the answer, written likewise.
+    fn response(&self, channel: Channel, read: Moment, head: &[u8]);
+
+    /// Header lines after a body.
+    fn trailers(&self, channel: Channel, read: Moment, lines: &[u8]);
+
+    /// In place of `from`, which the sender sent, `to` was forwarded. What is copied of the
+    /// stream is what was forwarded.
+    fn altered(&self, channel: Channel, read: Moment, from: &[u8], to: &[u8]);
+
+    /// An HTTP exchange is over; nothing more will be told of it.
+    fn finished(&self, channel: Channel, at: Moment, finish: Finish);
+
+    /// How many requests of the client of this source still wait for their answer, as far
     /// as is known by now; none where nobody counts them.
-    fn unanswered(&self, session: u32) -> Option<usize>;
+    fn unanswered(&self, source: u32) -> Option<usize>;
 }
 
 /// A tap that records nothing.
@@ -79,6 +111,11 @@ impl Tap for NoTap {
     fn copy(&self, _: Channel, _: Moment, _: &[u8]) {}
     fn undelivered(&self, _: Channel, _: Moment, _: &[u8]) {}
     fn close(&self, _: Channel) {}
+    fn request(&self, _: Channel, _: Moment, _: Caller, _: &[u8]) {}
+    fn response(&self, _: Channel, _: Moment, _: &[u8]) {}
+    fn trailers(&self, _: Channel, _: Moment, _: &[u8]) {}
+    fn altered(&self, _: Channel, _: Moment, _: &[u8], _: &[u8]) {}
+    fn finished(&self, _: Channel, _: Moment, _: Finish) {}
     fn unanswered(&self, _: u32) -> Option<usize> {
         None
     }

@@ -165,9 +165,9 @@ impl LastWill {
 ///
 /// # Errors
 /// When our standard streams cannot be used at all; the server is then ended.
-pub fn relay(mut server: Server, session: u32, tap: &Arc<dyn Tap>) -> io::Result<End> {
+pub fn relay(mut server: Server, source: u32, tap: &Arc<dyn Tap>) -> io::Result<End> {
     let channel = |stream| Channel {
-        session,
+        source,
         exchange: 0,
         stream,
     };
@@ -208,7 +208,7 @@ pub fn relay(mut server: Server, session: u32, tap: &Arc<dyn Tap>) -> io::Result
     // Nothing of the pipes is left in here: they are the pumps' alone.
     let life = Life {
         group: server.group,
-        session,
+        source,
         tap: Arc::clone(tap),
         output,
         errors: errors.transpose()?,

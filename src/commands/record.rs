@@ -105,14 +105,14 @@ fn setup(
             user_rules: config.file.redact.rule,
             workspace: "default".into(),
         },
-        session: StdioSession {
+        session: Some(StdioSession {
             client: args.client,
             server: args.server,
             command: args.command,
             environment: std::env::vars_os().collect(),
             folder: std::env::current_dir().unwrap_or_default(),
             pid,
-        },
+        }),
     })
 }
 

@@ -10,7 +10,7 @@ use crate::render::{lines, reason, short, status, summary, time};
 use agent_trace_model::{Ending, Stream};
 use agent_trace_store::journal::{Bodies, Flags};
 use agent_trace_store::trace::{Run, Runs};
-use agent_trace_wire::stdio::Framing;
+use agent_trace_wire::frame::Framing;
 use owo_colors::OwoColorize;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -170,6 +170,9 @@ fn ending(run: &Run) -> String {
         Ending::Signalled => "a signal ended it",
         Ending::ClientDied => "the client died",
         Ending::NotStarted => "the server could not be started",
+        Ending::Idle => "nothing was heard of the client for a long time",
+        Ending::ServerForgot => "the server does not know the session any more",
+        Ending::RelayStopped => "the relay was stopped",
     };
     let status = match (end.exit_code, end.signal) {
         (Some(code), _) => format!(", exit status {code}"),
@@ -237,6 +240,8 @@ fn frames(out: &mut impl Write, run: &Run, format: Format) -> Result<(), Command
                 framing: match envelope.framing {
                     Framing::Newline => "newline",
                     Framing::ContentLength => "content-length",
+                    Framing::Event => "event",
+                    Framing::Body => "body",
                     Framing::Stray => "stray",
                 },
                 length: envelope.length,

@@ -41,8 +41,47 @@ pub struct Setup {
     pub store: Store,
     /// How.
     pub options: Options,
-    /// The one session of a stdio relay.
-    pub session: StdioSession,
+    /// The one session of a stdio relay; none in a relay of HTTP, whose sessions begin and
+    /// end by what is relayed.
+    pub session: Option<StdioSession>,
+}
+
+/// What is known of an HTTP listener. Nothing in here is redacted yet.
+#[derive(Clone, Debug, Default)]
+pub struct HttpListener {
+    /// The name that the user gave the client.
+    pub client: Option<String>,
+    /// The name that the user gave the server.
+    pub server: Option<String>,
+    /// Its address and port.
+    pub listen: String,
+    /// The server's URL.
+    pub upstream: String,
+    /// After how long without any exchange a client that sends no session id begins a new
+    /// session (DESIGN: ten minutes).
+    pub session_gap: Duration,
+}
+
+/// What a recorder counted since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Frames from clients, from servers, and lines of standard error.
+    pub frames: [u64; 3],
+    /// Bytes that were taken over for recording, likewise.
+    pub bytes: [u64; 3],
+    /// Gaps: how many, and how many bytes are in no record because of them.
+    pub gaps: u64,
+    /// See `gaps`.
+    pub lost_bytes: u64,
+    /// Sessions that are open.
+    pub sessions_open: u64,
+    /// Sessions that began.
+    pub sessions: u64,
+    /// Bytes that wait in the queue now.
+    pub queued: u64,
+    /// Whether recording goes on; false where the disk does not take it, or there is no
+    /// journal at all.
+    pub recording: bool,
 }
 
 /// How to record.
@@ -128,6 +167,25 @@ impl Recorder {
     #[must_use]
     pub fn tap(&self) -> Arc<dyn Tap> {
         Arc::clone(&self.queue) as Arc<dyn Tap>
+    }
+
+    /// Makes an HTTP listener known: what is told of this source belongs to it. Said again
+    /// when its settings change.
+    pub fn listener(&self, source: u32, listener: HttpListener) {
+        let _ = (source, listener);
+    }
+
+    /// What was counted since the start.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats::default()
+    }
+
+    /// Ends every session that is open (HTTP), and waits until everything is written, but
+    /// not longer than `limit`. Returns whether it was.
+    #[must_use]
+    pub fn stop(self, limit: Duration) -> bool {
+        self.queue.close_and_wait(limit)
     }
 
     /// Records the end of a session, and waits until everything is written, but not longer

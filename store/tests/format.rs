@@ -13,7 +13,7 @@ use agent_trace_store::journal::header::{Gap, Meta, Redaction, SessionEnd, Sessi
 use agent_trace_store::journal::sealed::Sealer;
 use agent_trace_store::journal::{Bodies, Envelope, Flags, Header, Kind, Record, Segment, sealed};
 use agent_trace_store::process::Process;
-use agent_trace_wire::stdio::Framing;
+use agent_trace_wire::frame::Framing;
 use std::fs;
 use std::path::{Path, PathBuf};
 

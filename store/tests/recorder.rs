@@ -28,11 +28,11 @@ fn setup(store: &Path, options: Options) -> Setup {
     Setup {
         store: Store::at(store),
         options,
-        session: StdioSession {
+        session: Some(StdioSession {
             command: vec!["server".into()],
             environment: vec![("API_KEY".into(), "l1teral-value-of-a-key".into())],
             ..StdioSession::default()
-        },
+        }),
     }
 }
 
@@ -51,7 +51,7 @@ fn start(setup: impl FnOnce() -> Result<Setup, String> + Send + 'static) -> (Rec
 
 fn send(tap: &dyn Tap, stream: Stream, text: &str) {
     let channel = Channel {
-        session: 1,
+        source: 1,
         exchange: 0,
         stream,
     };

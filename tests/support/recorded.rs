@@ -6,7 +6,7 @@ use agent_trace_model::{Outcome, Stream};
 use agent_trace_store::journal::{Flags, Kind, Record};
 use agent_trace_store::trace::Run;
 use agent_trace_store::trace::step::StepKind;
-use agent_trace_wire::stdio::Framing;
+use agent_trace_wire::frame::Framing;
 
 pub(crate) use agent_trace_model::Stream::{ClientToServer, ServerToClient, Stderr};
 

@@ -4,12 +4,16 @@
 //! bounded, nothing recurses over the input and nothing panics. No value is ever rebuilt;
 //! what is handed out is always a piece of what was sent, in its own spelling.
 //!
+//! - [`frame`]: one message with what is around it on the wire
 //! - [`json`]: a tokenizer with the place of each token, and string escapes with a way back
 //!   to the bytes they came from
 //! - [`message`]: what kind of JSON-RPC message a frame holds, batches taken apart
+//! - [`sse`]: events of a server-sent event stream
 //! - [`stdio`]: frames of a byte stream, by newline or Content-Length, and the stray text
 //!   between them
 
+pub mod frame;
 pub mod json;
 pub mod message;
+pub mod sse;
 pub mod stdio;

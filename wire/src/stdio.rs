@@ -16,18 +16,16 @@
 //!   counts characters instead of bytes costs only the messages it got wrong.
 //!
 //! Within:
-//! - `frame`: frames and events as they are told
 //! - `assembly`: the bytes of the frame in progress, and what is kept of a large one
 //! - `header`: header lines, and where a frame's JSON text lies
 
 mod assembly;
-mod frame;
 mod header;
 
+use crate::frame::{Event, Framing};
 use assembly::Assembly;
 use header::Line;
 
-pub use frame::{Event, Frame, Framing};
 pub use header::body;
 
 /// Takes what a decoder tells.

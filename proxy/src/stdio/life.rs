@@ -50,7 +50,7 @@ pub(super) enum Event {
 /// One running session.
 pub(super) struct Life {
     pub(super) group: Group,
-    pub(super) session: u32,
+    pub(super) source: u32,
     pub(super) tap: Arc<dyn Tap>,
     pub(super) output: Option<Arc<Progress>>,
     pub(super) errors: Option<Arc<Progress>>,
@@ -173,7 +173,7 @@ impl Life {
             .as_ref()
             .map_or(closed, |output| output.changed());
         // Not knowing counts as owing: a slow answer must not be lost.
-        let grace = match self.tap.unanswered(self.session) {
+        let grace = match self.tap.unanswered(self.source) {
             Some(0) => GRACE,
             Some(_) | None => GRACE_WITH_UNANSWERED,
         };

@@ -19,7 +19,7 @@
 //! ```
 
 use agent_trace_model::Stream;
-use agent_trace_wire::stdio::Framing;
+use agent_trace_wire::frame::Framing;
 
 /// The first bytes of a journal file.
 pub const FILE_MAGIC: [u8; 8] = *b"\x89ATJ\r\n\x1a\n";
@@ -106,6 +106,9 @@ impl Flags {
     pub const UNDELIVERED: Self = Self(1 << 5);
     /// There were more redacted spans than are listed.
     pub const SPANS_CUT: Self = Self(1 << 6);
+    /// The relay changed it: an [`Altered`](super::header::Altered) of the same exchange
+    /// tells what was sent.
+    pub const ALTERED: Self = Self(1 << 7);
 
     /// Whether all of these are set.
     #[must_use]
@@ -297,6 +300,8 @@ fn framing_number(framing: Framing) -> u8 {
         Framing::Stray => 0,
         Framing::Newline => 1,
         Framing::ContentLength => 2,
+        Framing::Event => 3,
+        Framing::Body => 4,
     }
 }
 
@@ -304,6 +309,8 @@ fn framing_from(number: u8) -> Framing {
     match number {
         1 => Framing::Newline,
         2 => Framing::ContentLength,
+        3 => Framing::Event,
+        4 => Framing::Body,
         _ => Framing::Stray,
     }
 }

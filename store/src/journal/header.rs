@@ -5,7 +5,7 @@
 
 use super::format::{FILE_MAGIC, FILE_PREFIX, MAJOR, MINOR, narrow, u16_at, u32_at};
 use crate::process::Process;
-use agent_trace_model::{End, ProcessId, Stream};
+use agent_trace_model::{End, Finish, ProcessId, Stream};
 use serde::{Deserialize, Serialize};
 
 /// The most bytes of a header that a reader takes for possible.
@@ -79,6 +79,19 @@ pub enum Bodies {
 pub enum Meta {
     /// A session began. Repeated at the start of each further file of the process.
     SessionOpen(SessionOpen),
+    /// The head of an HTTP request, at the beginning of its exchange.
+    Request(Request),
+    /// The head of an HTTP answer.
+    Response(Response),
+    /// Header lines after a body, on the stream of the record.
+    Trailers(Trailers),
+    /// The relay forwarded something other than what it was sent.
+    Altered(Altered),
+    /// A body in a content coding that was not decoded: its frames are missing or are not
+    /// whole.
+    NotDecoded(NotDecoded),
+    /// The end of an HTTP exchange.
+    Finished(Finished),
     /// Something that this version does not know.
     #[serde(other)]
     Unknown,
@@ -87,7 +100,7 @@ pub enum Meta {
 /// The beginning of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionOpen {
-    /// How the client reaches the server: `stdio`.
+    /// How the client reaches the server: `stdio` or `http`.
     pub transport: String,
     /// When it began, in nanoseconds since 1970.
     #[serde(default)]
@@ -110,6 +123,119 @@ pub struct SessionOpen {
     /// Its process id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// Where the client reaches the relay (HTTP): address and port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+    /// Where the relay reaches the server (HTTP): its URL, redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<String>,
+    /// What ties its exchanges together (HTTP).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SessionKey>,
+    /// The client's process, where the system tells (HTTP over loopback).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
+    /// The client's `User-Agent` (HTTP), redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<String>,
+}
+
+/// What ties the HTTP exchanges of a session together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyKind {
+    /// The `Mcp-Session-Id` (2025-03-26 to 2025-11-25). Answers may come on any stream of the
+    /// session.
+    McpSession,
+    /// The URI of the legacy `endpoint` event (2024-11-05). Likewise.
+    Endpoint,
+    /// Nothing but who called (2026-07-28, and older servers without sessions). Each exchange
+    /// stands for itself.
+    Caller,
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+/// How the sessions of an HTTP listener are told apart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionKey {
+    /// What it is.
+    pub kind: KeyKind,
+    /// Its keyed fingerprint: equal keys have equal ones.
+    pub fingerprint: String,
+}
+
+/// The head of an HTTP request. Everything in it is redacted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Its connection's ordinal within the process, from 1.
+    #[serde(default)]
+    pub connection: u32,
+    /// The client's end of the connection.
+    #[serde(default)]
+    pub peer: String,
+    /// The method.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// As `HTTP/1.1`.
+    #[serde(default)]
+    pub version: String,
+    /// Names and values in their order.
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+}
+
+/// The head of an HTTP answer. Everything in it is redacted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Response {
+    /// The status code.
+    pub status: u16,
+    /// As `HTTP/1.1`.
+    #[serde(default)]
+    pub version: String,
+    /// Names and values in their order.
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+}
+
+/// Header lines after a body, redacted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trailers {
+    /// Names and values in their order.
+    pub headers: Vec<(String, String)>,
+}
+
+/// What was sent, and what was forwarded in its place; redacted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Altered {
+    /// What was sent.
+    pub from: String,
+    /// What was forwarded.
+    pub to: String,
+}
+
+/// Why a body was not decoded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotDecoded {
+    /// The content coding.
+    pub coding: String,
+    /// `unknown`, `broken`, or `bound`: it grew beyond what is decoded.
+    pub reason: String,
+}
+
+/// The end of an HTTP exchange.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// How it ended.
+    pub finish: Finish,
+    /// Bytes of the request's body, as forwarded.
+    #[serde(default)]
+    pub request_bytes: u64,
+    /// Bytes of the answer's body, as forwarded (with its content coding).
+    #[serde(default)]
+    pub response_bytes: u64,
 }
 
 /// Something was not recorded.

@@ -4,7 +4,7 @@
 //! the relay pays for one copy in memory and the reader for none. When the queue is full,
 //! chunks are dropped; what was dropped is told in its place in the stream.
 
-use agent_trace_model::{Channel, End, Moment, Tap};
+use agent_trace_model::{Caller, Channel, End, Finish, Moment, Tap};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -151,9 +151,9 @@ impl Queue {
     }
 
     /// The session ended. This is never dropped.
-    pub(super) fn end(&self, session: u32, end: End) {
+    pub(super) fn end(&self, source: u32, end: End) {
         let channel = Channel {
-            session,
+            source,
             exchange: 0,
             stream: agent_trace_model::Stream::ServerToClient,
         };
@@ -274,7 +274,13 @@ impl Tap for Queue {
         self.put(channel, self.now(), &[], |_| What::Closed);
     }
 
-    fn unanswered(&self, _session: u32) -> Option<usize> {
+    fn request(&self, _: Channel, _: Moment, _: Caller, _: &[u8]) {}
+    fn response(&self, _: Channel, _: Moment, _: &[u8]) {}
+    fn trailers(&self, _: Channel, _: Moment, _: &[u8]) {}
+    fn altered(&self, _: Channel, _: Moment, _: &[u8], _: &[u8]) {}
+    fn finished(&self, _: Channel, _: Moment, _: Finish) {}
+
+    fn unanswered(&self, _source: u32) -> Option<usize> {
         let counted = !self.lock().done;
         counted.then(|| self.unanswered.load(Ordering::Relaxed))
     }
@@ -286,7 +292,7 @@ mod tests {
     use agent_trace_model::Stream;
 
     const CHANNEL: Channel = Channel {
-        session: 1,
+        source: 1,
         exchange: 0,
         stream: Stream::ClientToServer,
     };

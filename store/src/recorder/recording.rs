@@ -11,7 +11,8 @@ use crate::key;
 use crate::process::{self, Process};
 use crate::redact::{Carry, Key, Redaction as Hidden, Redactor, RuleError};
 use agent_trace_model::{Channel, ProcessId, Stream};
-use agent_trace_wire::stdio::{Framing, body};
+use agent_trace_wire::frame::Framing;
+use agent_trace_wire::stdio::body;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,12 +50,14 @@ impl Recording {
             _ => OpenError::NotNow(at(&error)),
         })?;
         let key_id = key.id();
-        let redactor = redactor(key, &options, &setup.session).map_err(|error| {
+        let none = StdioSession::default();
+        let session = setup.session.as_ref().unwrap_or(&none);
+        let redactor = redactor(key, &options, session).map_err(|error| {
             let cause = std::error::Error::source(&error).map(|c| format!(": {c}"));
             OpenError::Never(format!("{error}{}", cause.unwrap_or_default()).replace('\n', " "))
         })?;
-        let opening = opening(&setup.session, &redactor, options.redact);
-        let header = header(&options, key_id, &setup.session, &redactor)
+        let opening = opening(session, &redactor, options.redact);
+        let header = header(&options, key_id, session, &redactor)
             .map_err(|error| OpenError::NotNow(error.to_string()))?;
         let writer =
             Writer::create(&setup.store, header).map_err(|error| OpenError::NotNow(at(&error)))?;
@@ -83,7 +86,7 @@ impl Recording {
     fn opening(&mut self, at: u64, wall: u64) -> io::Result<()> {
         let meta = Meta::SessionOpen(self.opening.clone());
         let of = Channel {
-            session: 1,
+            source: 1,
             exchange: 0,
             stream: Stream::ClientToServer,
         };
@@ -248,7 +251,7 @@ impl Recording {
             stream: of.stream,
             framing: Framing::Stray,
             flags: Flags::default(),
-            session: of.session,
+            session: of.source,
             exchange: of.exchange,
             sequence: self.sequence,
             wall,
@@ -313,6 +316,7 @@ fn opening(session: &StdioSession, redactor: &Redactor, redact: bool) -> Session
         cwd: text(&folder),
         env: names,
         pid: session.pid,
+        ..SessionOpen::default()
     }
 }
 

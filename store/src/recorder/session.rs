@@ -7,8 +7,9 @@ use crate::journal::header::SessionEnd;
 use crate::journal::{Flags, Kind};
 use crate::redact::Carry;
 use agent_trace_model::{Channel, End, Stream};
+use agent_trace_wire::frame::{Event, Frame, Framing};
 use agent_trace_wire::message::{beginning, messages};
-use agent_trace_wire::stdio::{Decoder, Event, Frame, Framing};
+use agent_trace_wire::stdio::Decoder;
 
 /// The most bytes of one frame that are kept; of the rest only length and digest.
 pub const KEPT_OF_A_FRAME: usize = 8 << 20;
@@ -182,7 +183,7 @@ impl Details {
         if cut && frame.framing != Framing::Stray {
             out.open.see(stream, &beginning(raw).unwrap_or_default());
         } else if frame.framing != Framing::Stray && !lost {
-            for message in messages(frame.body()).into_iter().flatten() {
+            for message in messages(&frame.text()).into_iter().flatten() {
                 out.open.see(stream, &message);
             }
         }

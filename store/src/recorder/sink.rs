@@ -15,7 +15,7 @@ use crate::journal::header::{Gap, SessionEnd};
 use crate::journal::{Flags, Kind};
 use crate::redact::Carry;
 use agent_trace_model::{Channel, Stream};
-use agent_trace_wire::stdio::Framing;
+use agent_trace_wire::frame::Framing;
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -271,7 +271,7 @@ impl Sink {
             stream: None,
         };
         let of = Channel {
-            session: 1,
+            source: 1,
             exchange: 0,
             stream: Stream::ServerToClient,
         };

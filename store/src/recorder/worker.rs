@@ -64,7 +64,7 @@ impl Worker<'_> {
             };
             let (bytes, after) = rest.split_at(length.min(rest.len()));
             rest = after;
-            let number = item.channel.session;
+            let number = item.channel.source;
             let session = self.sessions.entry(number).or_insert_with(Session::new);
             if let What::Ended(end) = &item.what {
                 let end = session.finish(item, (**end).clone(), &mut self.sink);

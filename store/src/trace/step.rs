@@ -6,10 +6,11 @@
 
 use crate::journal::{Flags, Record};
 use agent_trace_model::{Outcome, Stream};
+use agent_trace_wire::frame::Framing;
 use agent_trace_wire::message::{
     Message, MessageKind, beginning, member, member_at, messages, stays_open, string,
 };
-use agent_trace_wire::stdio::{Framing, body};
+use agent_trace_wire::stdio::body;
 use std::collections::HashMap;
 use std::ops::Range;
 

@@ -1,6 +1,7 @@
 //! The bytes of the frame in progress.
 
-use super::{Event, Frame, Framing, HEADER_MAX, PADDING_MAX, STRAY_STEP, Sink};
+use super::{HEADER_MAX, PADDING_MAX, STRAY_STEP, Sink};
+use crate::frame::{Event, Frame, Framing};
 
 /// A buffer larger than this is given back once its frame has ended.
 const IDLE_MAX: usize = 64 << 10;

@@ -1,6 +1,6 @@
 //! Header lines, and where in a frame its JSON text lies.
 
-use super::Framing;
+use crate::frame::Framing;
 use crate::json::Scanner;
 
 pub(super) use crate::json::BOM;

@@ -1,8 +1,9 @@
 //! Properties of the stdio decoder: every byte is in one frame, and chunks do not matter.
 
 use super::{Feed, Got, decode};
+use agent_trace_wire::frame::Framing;
 use agent_trace_wire::json;
-use agent_trace_wire::stdio::{Framing, body};
+use agent_trace_wire::stdio::body;
 use proptest::prelude::*;
 
 fn line_end() -> impl Strategy<Value = &'static str> {

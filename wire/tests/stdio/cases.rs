@@ -1,7 +1,7 @@
 //! What known peers send. Names that begin with a case number belong to a reported failure.
 
 use super::{Feed, Got, decode, decode_bytes};
-use agent_trace_wire::stdio::Framing::{self, ContentLength, Newline, Stray};
+use agent_trace_wire::frame::Framing::{self, ContentLength, Newline, Stray};
 use agent_trace_wire::stdio::body;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;

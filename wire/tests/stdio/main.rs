@@ -4,7 +4,8 @@
 mod any_split;
 mod cases;
 
-use agent_trace_wire::stdio::{Decoder, Event, Framing};
+use agent_trace_wire::frame::{Event, Framing};
+use agent_trace_wire::stdio::Decoder;
 
 /// A frame, with all its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! What a decoder tells: frames, and the bytes of them that are not kept.
 
-use super::body;
+use std::borrow::Cow;
+
+use crate::{sse, stdio};
 
 /// How the end of a frame was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +12,10 @@ pub enum Framing {
     Newline,
     /// A Content-Length block and the body it announces.
     ContentLength,
+    /// One event of a server-sent event stream, up to and with its blank line.
+    Event,
+    /// The whole body of an HTTP message, if it is JSON.
+    Body,
     /// No message: a line of other text, broken JSON, blanks, or a block with a wrong length.
     Stray,
 }
@@ -39,10 +45,20 @@ impl<'a> Frame<'a> {
         (self.raw.len() as u64) < self.length
     }
 
-    /// The JSON text in it, as [`body`] finds it.
+    /// The JSON text in it, as [`text`] finds it.
     #[must_use]
-    pub fn body(&self) -> &'a [u8] {
-        body(self.raw, self.framing)
+    pub fn text(&self) -> Cow<'a, [u8]> {
+        text(self.raw, self.framing)
+    }
+}
+
+/// The JSON text in the bytes of a frame: without padding, header block and line end, and of
+/// an event its data. Copied only where an event's data is on several lines.
+#[must_use]
+pub fn text(raw: &[u8], framing: Framing) -> Cow<'_, [u8]> {
+    match framing {
+        Framing::Event => sse::fields(raw).data,
+        framing => Cow::Borrowed(stdio::body(raw, framing)),
     }
 }
 
