@@ -35,6 +35,8 @@ pub(crate) fn frames(run: &Run, stream: Stream) -> Vec<String> {
         let mut words = vec![match envelope.framing {
             Framing::Newline => "newline",
             Framing::ContentLength => "content-length",
+            Framing::Event => "event",
+            Framing::Body => "body",
             Framing::Stray => "stray",
         }];
         let flags = [
