@@ -1,7 +1,8 @@
 //! `doctor`: does recording work, and what went wrong when it did not?
 
-use crate::config::{Config, ENV_SWITCH};
+use crate::config::Config;
 use crate::error::{CommandError, exit, in_one_line};
+use crate::recording::is_off;
 use crate::render::time::bytes;
 use crate::render::{short, time};
 use agent_trace_store::redact::{Key, Redactor};
@@ -76,11 +77,10 @@ fn configuration(config: &Config) -> Found {
 }
 
 fn switch() -> Found {
-    match std::env::var_os(ENV_SWITCH) {
-        Some(value) if value == "off" => {
-            Found::Note("AGENT_TRACE=off: what is started from here is relayed unrecorded".into())
-        }
-        _ => Found::Good("on".into()),
+    if is_off() {
+        Found::Note("AGENT_TRACE=off: what is started from here is relayed unrecorded".into())
+    } else {
+        Found::Good("on".into())
     }
 }
 
