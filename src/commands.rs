@@ -26,7 +26,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     let code = match cli.command {
         // Reads its configuration itself, beside the relay.
         Command::Record(args) => return Ok(record::run(args, flags)),
-        Command::Relay(args) => relay::run(args, &flags)?,
+        Command::Relay(args) => relay::run(&args, &flags)?,
         Command::Daemon(args) => daemon::run(args.command(), &flags)?,
         Command::Runs(args) => runs::run(&args, &load()?)?,
         Command::Show(args) => show::run(&args, &load()?)?,

@@ -84,17 +84,10 @@ pub(crate) struct Flags {
     pub(crate) log: Option<LevelFilter>,
 }
 
-impl Flags {
-    /// The configuration file that must exist, since it was asked for.
-    pub(crate) fn named_config(&self) -> Option<PathBuf> {
-        self.config.clone().or_else(|| path_from(ENV_CONFIG))
-    }
-}
-
 impl Config {
     /// Reads the configuration file, if there is one, and finds the data directory.
     pub(crate) fn load(flags: &Flags) -> Result<Self, CommandError> {
-        let named = flags.named_config();
+        let named = flags.config.clone().or_else(|| path_from(ENV_CONFIG));
         let must_exist = named.is_some();
         let path = named.or_else(|| Some(config_folder()?.join("config.toml")));
         let text = match path.as_deref().map(std::fs::read_to_string) {
@@ -358,11 +351,11 @@ mod tests {
             let error = read(&format!("{table}\nzzz = 1")).unwrap_err().to_string();
             let (_, names) = error.split_once("expected ").unwrap();
             for name in names.split('`').skip(1).step_by(2) {
-                let lines = text.lines();
+                let mut lines = text.lines();
                 let known = |line: &str| {
                     line.starts_with(&format!("{name} =")) || line.contains(&format!("[{name}"))
                 };
-                assert!(lines.map(known).any(|it| it), "{table} {name}");
+                assert!(lines.any(known), "{table} {name}");
             }
         }
     }

@@ -22,7 +22,7 @@ mod socket;
 pub(crate) mod unit;
 
 use crate::config::{Config, Flags};
-use crate::error::{CommandError, in_one_line};
+use crate::error::{CommandError, in_full, in_one_line};
 use crate::render::time;
 use crate::serving::signals::{Hangup, Signals, Told, runtime};
 use crate::serving::{Recording, Serving};
@@ -77,7 +77,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), CommandError> {
     let config = Config::load(flags)?;
     // Whatever is made from here on is its owner's alone.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    let store = absolute(config.store())?;
+    let store = absolute(&config.store())?;
     let root = store.root();
     store.make(root).map_err(CommandError::path(root))?;
     let mut lock = Lock::take(&store).map_err(|error| not_locked(&store, error))?;
@@ -85,7 +85,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), CommandError> {
 }
 
 /// The store under a path that means the same from any folder.
-fn absolute(store: Store) -> Result<Store, CommandError> {
+fn absolute(store: &Store) -> Result<Store, CommandError> {
     let root = std::path::absolute(store.root()).map_err(CommandError::path(store.root()))?;
     Ok(Store::at(root))
 }
@@ -228,7 +228,7 @@ impl Daemon {
         let config = Config::load(&self.flags).map_err(|error| {
             let why = in_one_line(&error);
             tracing::error!("not reloaded, going on as before: {why}");
-            why
+            in_full(&error)
         })?;
         let mut changes = self.apply(&config);
         let before = std::mem::replace(&mut self.state().config, config.clone());
@@ -236,7 +236,10 @@ impl Daemon {
             ("`store`", before.store.0 != config.store.0),
             ("[record]", before.file.record != config.file.record),
             ("[[redact.rule]]", before.file.redact != config.file.redact),
-            ("`workers`", before.workers() != config.workers()),
+            (
+                "`workers` of [daemon]",
+                before.workers() != config.workers(),
+            ),
         ] {
             if is_changed {
                 let line = format!("{what} changed, which counts from the daemon's next start on");
@@ -311,6 +314,7 @@ impl Daemon {
             started: self.started.as_secs(),
             relayed: &self.serving.relayed(),
             recorded: &self.serving.recorded(),
+            recording: self.serving.recording() == Recording::On,
             listeners: &listeners,
         })
     }

@@ -153,6 +153,13 @@ impl CommandError {
 
 /// An error with its causes in one line.
 pub(crate) fn in_one_line(error: &dyn Error) -> String {
+    let text = in_full(error);
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    lines.join(" ")
+}
+
+/// An error with its causes; some have several lines.
+pub(crate) fn in_full(error: &dyn Error) -> String {
     let mut text = shown(error);
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -160,7 +167,7 @@ pub(crate) fn in_one_line(error: &dyn Error) -> String {
         text.push_str(&shown(error));
         cause = error.source();
     }
-    text.replace('\n', " ")
+    text
 }
 
 /// An error's text as it may be printed: it may quote a recording, which is hostile, or a

@@ -93,17 +93,18 @@ impl Serving {
         listener: &Listener,
         session_gap: Duration,
     ) -> Result<SocketAddr, CommandError> {
-        let failed = |source| CommandError::Listen {
-            address: listener.listen,
-            source,
-        };
-        let socket = http::bind(listener.listen).map_err(failed)?;
-        let address = socket.local_addr().map_err(failed)?;
+        let opened = http::bind(listener.listen)
+            .and_then(|socket| Ok((socket.local_addr()?, socket)))
+            .map_err(|source| CommandError::Listen {
+                address: listener.listen,
+                source,
+            });
+        let (address, socket) = opened?;
         self.counts.add(source);
         self.make_known(source, listener, address, session_gap);
         self.relay
             .add(source, socket, listener.settings())
-            .map_err(failed)?;
+            .map_err(cannot_relay(listener))?;
         Ok(address)
     }
 
@@ -114,9 +115,12 @@ impl Serving {
         listener: &Listener,
         address: SocketAddr,
         session_gap: Duration,
-    ) {
+    ) -> Result<(), CommandError> {
+        self.relay
+            .update(source, listener.settings())
+            .map_err(cannot_relay(listener))?;
         self.make_known(source, listener, address, session_gap);
-        self.relay.update(source, listener.settings());
+        Ok(())
     }
 
     /// Closes a listener; what is open goes on.
@@ -133,12 +137,16 @@ impl Serving {
     /// Whether what is relayed is recorded.
     pub(crate) fn recording(&self) -> Recording {
         if is_off() {
-            Recording::Off
-        } else if self.recorded().recording {
-            Recording::On
-        } else {
-            let told = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-            Recording::Failed(told.clone().unwrap_or_else(|| "not recording yet".into()))
+            return Recording::Off;
+        }
+        let stats = self.recorded();
+        let told = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*told {
+            _ if stats.recording => Recording::On,
+            Some(why) => Recording::Failed(why.clone()),
+            // The journal is made when there is something to put into it.
+            None if stats.bytes.iter().sum::<u64>() == 0 => Recording::On,
+            None => Recording::Failed("the recorder failed; relaying goes on without it".into()),
         }
     }
 
@@ -186,4 +194,8 @@ impl Serving {
             tracing::warn!("the disk was too slow for the last records");
         }
     }
+}
+
+fn cannot_relay(listener: &Listener) -> impl FnOnce(std::io::Error) -> CommandError {
+    CommandError::failed(format!("cannot relay to {}", listener.to))
 }

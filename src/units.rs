@@ -46,7 +46,8 @@ pub(crate) fn shown(span: Duration) -> String {
         (60_000, "m"),
         (1_000, "s"),
     ];
-    let whole = |(size, _): &(u128, &str)| milliseconds >= *size && milliseconds % size == 0;
+    let whole =
+        |(size, _): &(u128, &str)| milliseconds >= *size && milliseconds.is_multiple_of(*size);
     match units.into_iter().find(whole) {
         Some((size, unit)) => format!("{}{unit}", milliseconds / size),
         None => format!("{milliseconds}ms"),

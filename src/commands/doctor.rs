@@ -1,5 +1,8 @@
 //! `doctor`: does recording work, and what went wrong when it did not?
 
+#[cfg(unix)]
+mod daemon;
+
 use crate::config::Config;
 use crate::error::{CommandError, exit, in_one_line};
 use crate::recording::is_off;
@@ -37,6 +40,8 @@ pub(crate) fn run(config: &Result<Config, CommandError>) -> Result<u8, CommandEr
             found.extend(readable(&store).map(|wrong| ("store", wrong)));
             found.push(("key", key_of(&store)));
             found.push(("recording", switch()));
+            #[cfg(unix)]
+            daemon::look(config, &mut found);
             runs(&store, &mut found);
         }
         Err(error) => {

@@ -12,7 +12,7 @@ use agent_trace_store::recorder::Setup;
 const SOURCE: u32 = 1;
 
 /// Returns when it was told to end.
-pub(crate) fn run(args: Relay, flags: &Flags) -> Result<u8, CommandError> {
+pub(crate) fn run(args: &Relay, flags: &Flags) -> Result<u8, CommandError> {
     let listener = args.listener()?;
     let runtime = runtime()?;
     let _context = runtime.enter();
@@ -28,11 +28,12 @@ pub(crate) fn run(args: Relay, flags: &Flags) -> Result<u8, CommandError> {
         .map_or_else(default_workers, |n| n.get().into());
     // A configuration that cannot be read may hold rules for secrets: better no record than
     // one that was made without them.
+    let (no_redact, bodies) = (args.no_redact, args.bodies);
     let setup = move || {
         let config = config.map_err(|error| in_one_line(&error))?;
         Ok(Setup {
             store: config.store(),
-            options: options(&config, args.no_redact, args.bodies),
+            options: options(&config, no_redact, bodies),
             session: None,
         })
     };

@@ -3,7 +3,7 @@
 use super::client::{self, ClientError};
 use super::protocol::Status;
 use super::{absolute, lock, log_file};
-use crate::config::{Config, Flags};
+use crate::config::{Config, Flags, Origin};
 use crate::error::{CommandError, discreet};
 use agent_trace_store::Store;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ const TOLD: u64 = 4 << 10;
 /// Starts it, and returns how it does once it answers.
 pub(crate) fn start(flags: &Flags) -> Result<Status, CommandError> {
     let config = Config::load(flags)?;
-    let store = absolute(config.store())?;
+    let store = absolute(&config.store())?;
     if let Ok(Some(holder)) = lock::holder(&store) {
         return Err(super::not_locked(&store, lock::LockError::Held(holder)));
     }
@@ -41,7 +41,7 @@ pub(crate) fn start(flags: &Flags) -> Result<Status, CommandError> {
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = Command::new(program);
     command
-        .args(words(flags, &store)?)
+        .args(words(flags, &config)?)
         .args(["daemon", "run", "--detach"])
         // Its own would keep a disk from being unmounted.
         .current_dir("/")
@@ -81,10 +81,14 @@ pub(crate) fn start(flags: &Flags) -> Result<Status, CommandError> {
 
 /// The options that all commands have, so that they mean the same from any folder and
 /// without our environment.
-pub(super) fn words(flags: &Flags, store: &Store) -> Result<Vec<OsString>, CommandError> {
-    let mut words: Vec<OsString> = vec!["--store".into(), store.root().into()];
-    if let Some(config) = flags.named_config() {
-        let path = std::path::absolute(&config).map_err(CommandError::path(&config))?;
+pub(super) fn words(flags: &Flags, config: &Config) -> Result<Vec<OsString>, CommandError> {
+    let mut words: Vec<OsString> = Vec::new();
+    // What the file says is found there again, and may be changed there.
+    if config.store.1 != Origin::File {
+        words.extend(["--store".into(), absolute(&config.store())?.root().into()]);
+    }
+    if let Some(path) = config.path.as_ref().filter(|_| config.exists) {
+        let path = std::path::absolute(path).map_err(CommandError::path(path))?;
         words.extend(["--config".into(), path.into()]);
     }
     if let Some(level) = flags.log {

@@ -2,7 +2,7 @@
 
 use super::protocol::Relayed;
 use crate::config::relay::Listener;
-use crate::error::in_one_line;
+use crate::error::{CommandError, in_one_line};
 use crate::serving::Serving;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -113,7 +113,9 @@ impl Slot {
         let end = Instant::now() + patience;
         let opened = loop {
             match serving.listen(self.source, &self.wanted, self.gap) {
-                Err(_) if Instant::now() < end => std::thread::sleep(Duration::from_millis(10)),
+                Err(CommandError::Listen { .. }) if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
                 opened => break opened,
             }
         };
@@ -142,20 +144,25 @@ impl Slot {
         gap: Duration,
         changes: &mut Changes,
     ) -> Self {
+        let Ok(address) = self.state else {
+            (self.wanted, self.gap) = (wanted.clone(), gap);
+            self.open(serving, Duration::ZERO, changes);
+            return self;
+        };
         let is_new = self.wanted != *wanted;
-        let is_changed = is_new || self.gap != gap;
-        self.wanted = wanted.clone();
-        self.gap = gap;
-        match self.state {
-            Ok(address) if is_changed => {
-                serving.update(self.source, wanted, address, gap);
+        if !is_new && self.gap == gap {
+            return self;
+        }
+        match serving.update(self.source, wanted, address, gap) {
+            Ok(()) => {
+                (self.wanted, self.gap) = (wanted.clone(), gap);
                 if is_new {
                     let line = format!("now relaying {} -> {}", wanted.url(address), wanted.to);
                     changes.done.push(line);
                 }
             }
-            Ok(_) => {}
-            Err(_) => self.open(serving, Duration::ZERO, changes),
+            // It goes on as it was.
+            Err(error) => changes.failed.push(in_one_line(&error)),
         }
         self
     }

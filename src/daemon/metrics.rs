@@ -16,6 +16,7 @@ pub(super) struct Counted<'a> {
     pub(super) started: u64,
     pub(super) relayed: &'a HttpStats,
     pub(super) recorded: &'a Stats,
+    pub(super) recording: bool,
     pub(super) listeners: &'a [Relayed],
 }
 
@@ -82,7 +83,7 @@ pub(super) fn text(counted: &Counted<'_>) -> String {
     );
 
     page.gauge("recording", "Whether what is relayed is recorded.");
-    page.value("recording", u8::from(recorded.recording));
+    page.value("recording", u8::from(counted.recording));
     let [to_server, to_client, _] = recorded.frames;
     page.counter("frames_total", "Messages that were recorded.");
     for (to, count) in [("server", to_server), ("client", to_client)] {
@@ -196,7 +197,6 @@ mod tests {
         }
         let recorded = Stats {
             frames: [3, 4, 0],
-            recording: true,
             ..Stats::default()
         };
         let listeners = [Relayed {
@@ -208,6 +208,7 @@ mod tests {
             started: 7,
             relayed: &relayed,
             recorded: &recorded,
+            recording: true,
             listeners: &listeners,
         });
         for line in [

@@ -3,7 +3,7 @@
 
 use super::launch::words;
 use super::{absolute, log_file};
-use crate::config::{Config, Flags, Origin};
+use crate::config::{Config, Flags};
 use crate::error::CommandError;
 use std::path::Path;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) fn systemd(flags: &Flags) -> Result<String, CommandError> {
 pub(crate) fn launchd(flags: &Flags) -> Result<String, CommandError> {
     let config = Config::load(flags)?;
     let words = command(flags, &config)?;
-    let log = log_file(&absolute(config.store())?);
+    let log = log_file(&absolute(&config.store())?);
     Ok(plist(&words, &text_of(&log)?))
 }
 
@@ -35,13 +35,7 @@ fn command(flags: &Flags, config: &Config) -> Result<Vec<String>, CommandError> 
     let failed = CommandError::failed("cannot tell where this program is");
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = vec![text_of(&program)?];
-    let store = absolute(config.store())?;
-    let mut rest = words(flags, &store)?;
-    // What neither the command line nor our environment said will be found again.
-    if matches!(config.store.1, Origin::Default | Origin::File) {
-        rest.drain(..2);
-    }
-    for word in rest {
+    for word in words(flags, config)? {
         command.push(text_of(Path::new(&word))?);
     }
     command.extend(["daemon".into(), "run".into()]);
