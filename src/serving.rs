@@ -179,14 +179,15 @@ impl Serving {
         };
         let mut draining = stop(drain);
         let cut_off = tokio::select! {
-            done = &mut draining => done,
+            done = &mut draining => done.unwrap_or_default(),
             () = cut => {
-                let _ = stop(Duration::ZERO).await;
-                draining.await
+                // Whichever of the two finds them open tells how many there were.
+                let cut_off = stop(Duration::ZERO).await.unwrap_or_default();
+                cut_off.max(draining.await.unwrap_or_default())
             }
         };
-        if let Ok(count @ 1..) = cut_off {
-            tracing::warn!("{count} exchanges were cut off");
+        if cut_off > 0 {
+            tracing::warn!("exchanges that were cut off: {cut_off}");
         }
         let recorder = self.recorder().take();
         let flushed = tokio::task::spawn_blocking(|| recorder.is_none_or(|r| r.stop(FLUSH)));
