@@ -184,6 +184,9 @@ fn completions_and_manual_pages_are_printed() {
     assert!(pages >= 10, "{pages} pages");
     for command in [
         "record",
+        "relay",
+        "daemon",
+        "daemon start",
         "runs",
         "show",
         "export",
@@ -197,7 +200,7 @@ fn completions_and_manual_pages_are_printed() {
         "completions",
         "man",
     ] {
-        let text = home.ok([command, "--help"]);
+        let text = home.ok(command.split(' ').chain(["--help"]));
         assert!(text.contains("Usage: agent-trace"), "{text}");
     }
     assert!(home.ok(["--version"]).starts_with("agent-trace "));
@@ -233,7 +236,9 @@ fn config_says_where_each_setting_comes_from() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(
         folder.join("config.toml"),
-        "[record]\nbodies = \"digest\"\n[retention]\nmax_age = \"30d\"\n",
+        "[record]\nbodies = \"digest\"\n[retention]\nmax_age = \"30d\"\n\
+         [daemon]\nworkers = 3\n[[relay]]\nname = \"docs\"\nlisten = \"0.0.0.0:4001\"\n\
+         to = \"https://mcp.example.com/mcp\"\nallow_host = [\"Box.lan\"]\nidle = \"1h\"\n",
     )
     .unwrap();
     let place = home.at("").display().to_string();
@@ -248,8 +253,13 @@ fn config_says_where_each_setting_comes_from() {
     record.bodies  digest  file
     record.durability  timer  default
     redact.rule  none  default
-    retention.max_age  2592000s  file
+    retention.max_age  30d  file
     retention.max_bytes  none  default
+    daemon.listen  127.0.0.1:4747  default
+    daemon.drain  5s  default
+    daemon.workers  3  file
+    daemon.session_gap  10m  default
+    relay.docs  0.0.0.0:4001 -> https://mcp.example.com/mcp, allow_host box.lan, idle 1h  file
     ");
     let flagged = home.ok(["--store", "elsewhere", "config"]);
     assert!(flagged.contains("flag"), "{flagged}");

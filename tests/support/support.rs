@@ -1,5 +1,6 @@
 //! What the end-to-end tests speak.
 //!
+//! - [`daemon`]: a daemon in the background
 //! - [`disks`]: disks that are small, read-only or slow
 //! - [`home`]: a store and a home directory of one test's own, and the commands that read it
 //! - [`secrets`]: made-up secrets, and the search for what is left of them
@@ -18,6 +19,7 @@
 #![allow(unused_imports, reason = "each test file uses a part of it")]
 #![allow(clippy::print_stderr, reason = "why a test was skipped is to be read")]
 
+pub(crate) mod daemon;
 pub(crate) mod disks;
 pub(crate) mod home;
 pub(crate) mod http;
