@@ -1,7 +1,6 @@
 //! What processes use, from `/proc`, and the processors that they run on.
 
 use crate::Result;
-use crate::place::{MIRROR, SERVE};
 use std::fs;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -40,12 +39,12 @@ impl Tree {
         Self(found)
     }
 
-    /// Without our servers: what a relay adds.
-    pub(crate) fn without_servers(mut self) -> Self {
+    /// Without those that play one of these parts: what a relay adds.
+    pub(crate) fn without(mut self, parts: &[&str]) -> Self {
         self.0.retain(|pid| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let part = line.split(|&b| b == 0).nth(1).unwrap_or_default();
-            part != SERVE.as_bytes() && part != MIRROR.as_bytes()
+            !parts.iter().any(|name| name.as_bytes() == part)
         });
         self
     }
