@@ -41,6 +41,7 @@ mod memory;
 mod options;
 #[path = "relay/place.rs"]
 mod place;
+#[allow(dead_code, reason = "the other benchmark uses the rest")]
 #[path = "common/process.rs"]
 mod process;
 #[path = "relay/pump.rs"]
@@ -55,6 +56,7 @@ mod sections;
 mod serve;
 #[path = "relay/startup.rs"]
 mod startup;
+#[allow(dead_code, reason = "likewise")]
 #[path = "common/stats.rs"]
 mod stats;
 #[path = "common/verdict.rs"]
