@@ -1,0 +1,230 @@
+//! Bodies on their way through: handed on chunk by chunk as they come, with a copy of each.
+
+use super::exchange::Exchange;
+use super::head;
+use super::rewrite::Rewriter;
+use agent_trace_model::{Finish, Stream};
+use bytes::Bytes;
+use http_body_util::{Either, Full};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+/// The body of an answer: the server's, or one of our own.
+pub(super) type AnswerBody = Either<ResponseBody, OwnBody>;
+
+/// Resolves when a client that asked (`Expect: 100-continue`) is to send its body.
+pub(super) type Gate = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What a client sends.
+pub(super) struct RequestBody {
+    inner: Incoming,
+    exchange: Rc<Exchange>,
+    gate: Option<Gate>,
+}
+
+impl RequestBody {
+    pub(super) fn new(inner: Incoming, exchange: Rc<Exchange>, gate: Option<Gate>) -> Self {
+        if inner.is_end_stream() {
+            exchange.close(Stream::ClientToServer);
+        }
+        Self {
+            inner,
+            exchange,
+            gate,
+        }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if let Some(gate) = &mut self.gate {
+            // hyper tells the client to go on when its body is asked for; not before.
+            ready!(gate.as_mut().poll(cx));
+            self.gate = None;
+        }
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        match &frame {
+            Some(Ok(frame)) => {
+                tell(&self.exchange, Stream::ClientToServer, frame);
+                if self.inner.is_end_stream() {
+                    self.exchange.close(Stream::ClientToServer);
+                }
+            }
+            Some(Err(error)) => self.exchange.ends(if is_gone(error) {
+                Finish::ClientGone
+            } else {
+                Finish::ClientBroke
+            }),
+            None => self.exchange.close(Stream::ClientToServer),
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+/// What a server answers.
+pub(super) struct ResponseBody {
+    inner: Incoming,
+    exchange: Rc<Exchange>,
+    rewriter: Option<Rewriter>,
+    /// Trailers that wait for what the rewriter held back.
+    last: Option<Frame<Bytes>>,
+}
+
+impl ResponseBody {
+    pub(super) fn new(inner: Incoming, exchange: Rc<Exchange>, rewriter: Option<Rewriter>) -> Self {
+        if inner.is_end_stream() {
+            exchange.close(Stream::ServerToClient);
+        }
+        Self {
+            inner,
+            exchange,
+            rewriter,
+            last: None,
+        }
+    }
+
+    /// The next frame as it is forwarded.
+    fn next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if let Some(last) = self.last.take() {
+            return Poll::Ready(Some(Ok(last)));
+        }
+        loop {
+            let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+            let Some(rewriter) = &mut self.rewriter else {
+                return Poll::Ready(frame);
+            };
+            let out = match frame {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(bytes) => rewriter.push(bytes, &self.exchange),
+                    Err(trailers) => {
+                        self.last = Some(trailers);
+                        rewriter.finish(&self.exchange)
+                    }
+                },
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => rewriter.finish(&self.exchange),
+            };
+            if rewriter.is_done() {
+                self.rewriter = None;
+            }
+            if !out.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(out))));
+            }
+            if let Some(last) = self.last.take() {
+                return Poll::Ready(Some(Ok(last)));
+            }
+        }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(self.next(cx));
+        match &frame {
+            Some(Ok(frame)) => {
+                tell(&self.exchange, Stream::ServerToClient, frame);
+                if self.is_end_stream() {
+                    self.exchange.close(Stream::ServerToClient);
+                }
+            }
+            Some(Err(_)) => self.exchange.ends(Finish::ServerBroke),
+            None => self.exchange.close(Stream::ServerToClient),
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rewriter.is_none() && self.last.is_none() && self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.rewriter {
+            Some(_) => SizeHint::default(),
+            None => self.inner.size_hint(),
+        }
+    }
+}
+
+/// What we answer by ourselves.
+pub(super) struct OwnBody {
+    inner: Full<Bytes>,
+    /// Ends with the body.
+    _exchange: Rc<Exchange>,
+}
+
+impl OwnBody {
+    pub(super) fn new(body: Bytes, exchange: Rc<Exchange>) -> Self {
+        if !body.is_empty() {
+            exchange.chunk(Stream::ServerToClient, exchange.now(), body.clone());
+        }
+        exchange.close(Stream::ServerToClient);
+        Self {
+            inner: Full::new(body),
+            _exchange: exchange,
+        }
+    }
+}
+
+impl Body for OwnBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        Poll::Ready(frame.map(|frame| frame.map_err(|never| match never {})))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+fn tell(exchange: &Exchange, stream: Stream, frame: &Frame<Bytes>) {
+    if let Some(bytes) = frame.data_ref() {
+        exchange.chunk(stream, exchange.now(), bytes.clone());
+    } else if let Some(trailers) = frame.trailers_ref() {
+        exchange.trailers(stream, head::lines(trailers));
+    }
+}
+
+/// Whether the peer went away, rather than sending something wrong.
+pub(super) fn is_gone(error: &hyper::Error) -> bool {
+    error.is_incomplete_message() || error.is_canceled() || error.is_closed() || is_io(error)
+}
+
+fn is_io(error: &hyper::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() != std::io::ErrorKind::InvalidInput)
+    })
+}

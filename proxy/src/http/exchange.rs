@@ -1,0 +1,114 @@
+//! One request and its answer, as the tap is told of them.
+
+use super::copies::Copies;
+use super::stats::Stats;
+use agent_trace_model::{Caller, Finish, Moment, Stream};
+use bytes::Bytes;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// An exchange for as long as any part of it is on its way. Whoever lets go of it last ends it.
+pub(super) struct Exchange {
+    pub(super) number: u32,
+    copies: Rc<Copies>,
+    stats: Arc<Stats>,
+    /// How it will have ended, as far as that is known.
+    finish: Cell<Option<Finish>>,
+    /// When a byte last moved.
+    moved: Cell<Instant>,
+    open: Cell<[bool; 2]>,
+}
+
+impl Exchange {
+    pub(super) fn begin(
+        number: u32,
+        copies: Rc<Copies>,
+        stats: Arc<Stats>,
+        read: Moment,
+        caller: Caller,
+        head: Vec<u8>,
+    ) -> Rc<Self> {
+        stats.exchanges.fetch_add(1, Ordering::Relaxed);
+        stats.exchanges_open.fetch_add(1, Ordering::Relaxed);
+        copies.request(number, read, caller, head);
+        Rc::new(Self {
+            number,
+            copies,
+            stats,
+            finish: Cell::new(None),
+            moved: Cell::new(Instant::now()),
+            open: Cell::new([true; 2]),
+        })
+    }
+
+    /// Takes note of how it ends. The first to tell is right: what follows is a consequence.
+    pub(super) fn ends(&self, finish: Finish) {
+        if self.finish.get().is_none() {
+            self.finish.set(Some(finish));
+        }
+    }
+
+    /// When a byte last moved in either direction.
+    pub(super) fn moved(&self) -> Instant {
+        self.moved.get()
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.copies.now()
+    }
+
+    pub(super) fn response(&self, head: Vec<u8>) {
+        self.moved.set(Instant::now());
+        self.copies.response(self.number, self.now(), head);
+    }
+
+    pub(super) fn chunk(&self, stream: Stream, read: Moment, bytes: Bytes) {
+        self.moved.set(Instant::now());
+        let counter = match stream {
+            Stream::ClientToServer => &self.stats.bytes_to_server,
+            Stream::ServerToClient | Stream::Stderr => &self.stats.bytes_to_client,
+        };
+        counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.copies.chunk(self.number, stream, read, bytes);
+    }
+
+    pub(super) fn trailers(&self, stream: Stream, lines: Vec<u8>) {
+        self.copies.trailers(self.number, stream, self.now(), lines);
+    }
+
+    pub(super) fn altered(&self, from: Bytes, to: Bytes) {
+        self.copies.altered(self.number, self.now(), from, to);
+    }
+
+    /// A body came to its end. Told once.
+    pub(super) fn close(&self, stream: Stream) {
+        let mut open = self.open.get();
+        if std::mem::replace(
+            &mut open[usize::from(stream != Stream::ClientToServer)],
+            false,
+        ) {
+            self.open.set(open);
+            self.copies.close(self.number, stream);
+        }
+        if stream == Stream::ServerToClient {
+            self.ends(Finish::Complete);
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let finish = self.finish.get().unwrap_or(Finish::ClientGone);
+        if matches!(
+            finish,
+            Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut
+        ) {
+            self.stats.upstream_failures.fetch_add(1, Ordering::Relaxed);
+        }
+        self.stats.exchanges_open.fetch_sub(1, Ordering::Relaxed);
+        self.copies.finished(self.number, finish);
+    }
+}

@@ -1,0 +1,86 @@
+//! `Expect: 100-continue`: the client's body waits until the server wants it.
+
+use super::body::{Gate, RequestBody};
+use http::header::EXPECT;
+use http::{Request, StatusCode, Version, request};
+use hyper::body::{Body, Incoming};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long a client is kept waiting for a server that says nothing. Clients themselves wait
+/// about as long.
+const AT_MOST: Duration = Duration::from_secs(1);
+
+/// Whether the client waits to be told to go on, and whether it was.
+pub(super) struct Expectation {
+    /// The server said so; told from within hyper, hence not a cell.
+    go_on: CancellationToken,
+    state: Rc<Cell<State>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waiting,
+    Sent,
+    /// The server answered without the body, which is not asked for any more.
+    Answered,
+}
+
+impl Expectation {
+    pub(super) fn of(parts: &request::Parts, body: &Incoming) -> Self {
+        let asks = parts
+            .headers
+            .get(EXPECT)
+            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        let waits = asks && parts.version == Version::HTTP_11 && !body.is_end_stream();
+        let state = if waits { State::Waiting } else { State::Sent };
+        Self {
+            go_on: CancellationToken::new(),
+            state: Rc::new(Cell::new(state)),
+        }
+    }
+
+    /// What the body waits for, if it does.
+    pub(super) fn gate(&self) -> Option<Gate> {
+        if self.state.get() == State::Sent {
+            return None;
+        }
+        let (go_on, state) = (self.go_on.clone(), Rc::clone(&self.state));
+        Some(Box::pin(async move {
+            _ = tokio::time::timeout(AT_MOST, go_on.cancelled()).await;
+            if state.get() == State::Answered {
+                // To end the body with an error would end what is still to come of the answer.
+                std::future::pending::<()>().await;
+            }
+            state.set(State::Sent);
+        }))
+    }
+
+    /// Has the server heard.
+    pub(super) fn listen(&self, request: &mut Request<RequestBody>) {
+        if self.state.get() == State::Waiting {
+            let go_on = self.go_on.clone();
+            hyper::ext::on_informational(request, move |answer| {
+                if answer.status() == StatusCode::CONTINUE {
+                    go_on.cancel();
+                }
+            });
+        }
+    }
+
+    /// The body may be sent.
+    pub(super) fn go_on(&self) {
+        self.go_on.cancel();
+    }
+
+    /// The server answered. Returns whether the body was sent, or is being sent, so that
+    /// further requests can follow on the same connection.
+    pub(super) fn answered(&self) -> bool {
+        if self.state.get() == State::Waiting {
+            self.state.set(State::Answered);
+        }
+        self.state.get() == State::Sent
+    }
+}

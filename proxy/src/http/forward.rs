@@ -1,0 +1,220 @@
+//! One request: whether it may pass, to the server, and the answer back.
+
+use super::answer::Answer;
+use super::body::{AnswerBody, OwnBody, RequestBody, ResponseBody, is_gone};
+use super::connection::Connection;
+use super::exchange::Exchange;
+use super::expect::Expectation;
+use super::link::{Link, LinkError};
+use super::rewrite::{Places, Rewriting};
+use super::settings::HostHeader;
+use super::{head, policy};
+use agent_trace_model::Finish;
+use http::header::{HOST, TRANSFER_ENCODING};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version, request};
+use http_body_util::Either;
+use hyper::body::Incoming;
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Relays one request. An error closes the connection without an answer.
+pub(super) async fn relay(
+    connection: Rc<Connection>,
+    request: Request<Incoming>,
+) -> Result<Response<AnswerBody>, Infallible> {
+    let exchange = connection.begin(&request);
+    let (mut parts, body) = request.into_parts();
+    if let Err(refusal) = policy::check(&parts.uri, &parts.headers, &connection.settings) {
+        connection
+            .shared
+            .stats
+            .refused
+            .fetch_add(1, Ordering::Relaxed);
+        tracing::info!(
+            "refused a request of {}: {}",
+            connection.caller.peer,
+            refusal.why
+        );
+        let answer = Answer::new(refusal.status, "client", refusal.why, Finish::Refused);
+        return Ok(own(exchange, answer));
+    }
+    let places = Places {
+        upstream: connection.settings.upstream.clone(),
+        listener: listener(&parts.headers),
+    };
+    let rewriting = Rewriting::of(&mut parts, &connection.settings);
+    let expect = Expectation::of(&parts, &body);
+    let body = RequestBody::new(body, Rc::clone(&exchange), expect.gate());
+    let http10 = parts.version == Version::HTTP_10;
+    let mut response = match connection.send(parts, body, &expect).await {
+        Ok(response) => response,
+        Err(failure) => return Ok(own(exchange, failure.answer())),
+    };
+    exchange.response(head::response_text(
+        response.version(),
+        response.status(),
+        response.headers(),
+    ));
+    let rewriter = rewriting.rewriter(&mut response, places, &exchange);
+    let (mut parts, body) = response.into_parts();
+    let chunked = !http10 && parts.version == Version::HTTP_11;
+    parts.headers = head::end_to_end(parts.headers, chunked);
+    parts.version = Version::HTTP_11;
+    let body = ResponseBody::new(body, exchange, rewriter);
+    Ok(Response::from_parts(parts, Either::Left(body)))
+}
+
+impl Connection {
+    fn begin(&self, request: &Request<Incoming>) -> Rc<Exchange> {
+        self.clock.reset();
+        let number = self.shared.exchanges.fetch_add(1, Ordering::Relaxed) + 1;
+        let head = head::request_text(
+            request.method(),
+            request.uri(),
+            request.version(),
+            request.headers(),
+        );
+        let exchange = Exchange::begin(
+            number,
+            Rc::clone(&self.copies),
+            Arc::clone(&self.shared.stats),
+            self.copies.now(),
+            self.caller,
+            head,
+        );
+        *self.current.borrow_mut() = Rc::downgrade(&exchange);
+        exchange
+    }
+
+    /// Sends a request to the server and waits for the head of its answer.
+    async fn send(
+        &self,
+        mut parts: request::Parts,
+        body: RequestBody,
+        expect: &Expectation,
+    ) -> Result<Response<Incoming>, Failure> {
+        parts.headers = head::end_to_end(parts.headers, true);
+        parts.version = Version::HTTP_11;
+        let path = parts.uri.path_and_query().cloned();
+        let mut request = Request::from_parts(parts, body);
+        expect.listen(&mut request);
+        let mut link = self.link.take();
+        loop {
+            let mut open = match link.take() {
+                Some(mut link) => {
+                    if !link.ready().await {
+                        continue;
+                    }
+                    link
+                }
+                None => self.connect().await?,
+            };
+            if open.is_http2() {
+                expect.go_on();
+            }
+            self.address(&mut request, path.clone(), open.is_http2());
+            match open.send(request).await {
+                Ok(response) => {
+                    let kept = if expect.answered() {
+                        &self.link
+                    } else {
+                        &self.spent
+                    };
+                    *kept.borrow_mut() = Some(open);
+                    return Ok(response);
+                }
+                Err(mut error) => match error.take_message() {
+                    // Closed by the server just now, before anything was sent on it.
+                    Some(unsent) => request = unsent,
+                    None => return Err(Failure::Exchange((*error).into_error())),
+                },
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Link, Failure> {
+        let (clock, copies) = (Rc::clone(&self.clock), Rc::clone(&self.copies));
+        Link::open(&self.settings, self.tls.as_ref(), clock, copies)
+            .await
+            .map_err(Failure::Link)
+    }
+
+    /// Addresses a request as the server's version of HTTP does.
+    fn address(&self, request: &mut Request<RequestBody>, path: Option<PathAndQuery>, http2: bool) {
+        let upstream = &self.settings.upstream;
+        let keep = match self.settings.host {
+            HostHeader::Keep => true,
+            HostHeader::Upstream => false,
+            HostHeader::Auto => upstream.is_loopback(),
+        };
+        if !keep && let Ok(host) = HeaderValue::from_str(&upstream.authority()) {
+            request.headers_mut().insert(HOST, host);
+        }
+        let mut uri = Uri::builder();
+        if http2 {
+            request.headers_mut().remove(TRANSFER_ENCODING);
+            let host = request.headers_mut().remove(HOST);
+            let scheme = if upstream.tls() { "https" } else { "http" };
+            let authority = host.map_or_else(
+                || upstream.authority().into_bytes(),
+                |host| host.as_bytes().to_vec(),
+            );
+            uri = uri.scheme(scheme).authority(authority);
+        }
+        if let Some(path) = path {
+            uri = uri.path_and_query(path);
+        }
+        if let Ok(uri) = uri.build() {
+            *request.uri_mut() = uri;
+        }
+    }
+}
+
+/// Why a request was not answered.
+enum Failure {
+    Link(LinkError),
+    Exchange(hyper::Error),
+}
+
+impl Failure {
+    fn answer(&self) -> Answer {
+        let (status, finish) = match self {
+            Self::Link(LinkError::TimedOut { .. }) => {
+                (StatusCode::GATEWAY_TIMEOUT, Finish::TimedOut)
+            }
+            Self::Link(_) => (StatusCode::BAD_GATEWAY, Finish::Unreachable),
+            Self::Exchange(_) => (StatusCode::BAD_GATEWAY, Finish::ServerBroke),
+        };
+        let why = match self {
+            Self::Link(error) => error.to_string(),
+            Self::Exchange(error) if is_gone(error) => {
+                "the server closed the connection before it answered".to_owned()
+            }
+            Self::Exchange(error) => format!("the server did not answer in HTTP: {error}"),
+        };
+        tracing::info!("{why}");
+        Answer::new(status, "server", &why, finish)
+    }
+}
+
+/// The listener's own address as the client wrote it.
+fn listener(headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    format!("http://{}", host.unwrap_or_default())
+}
+
+fn own(exchange: Rc<Exchange>, answer: Answer) -> Response<AnswerBody> {
+    exchange.ends(answer.finish);
+    exchange.response(head::response_text(
+        Version::HTTP_11,
+        answer.status,
+        &answer.headers,
+    ));
+    let mut response = Response::new(Either::Right(OwnBody::new(answer.body, exchange)));
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers;
+    response
+}
