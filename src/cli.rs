@@ -1,4 +1,8 @@
 //! The command line.
+//!
+//! - [`serve`]: arguments of what serves HTTP
+
+pub(crate) mod serve;
 
 use crate::config::Flags;
 use agent_trace_store::journal::Bodies;
@@ -30,15 +34,10 @@ pub(crate) struct Cli {
     /// the platform's configuration folder]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// What to log to standard error: off, error, warn, info, debug or trace
-    #[arg(
-        long,
-        global = true,
-        value_name = "LEVEL",
-        default_value = "warn",
-        hide_default_value = true
-    )]
-    pub(crate) log: LevelFilter,
+    /// What to log to standard error: off, error, warn, info, debug or trace [default: warn,
+    /// of the daemon info]
+    #[arg(long, global = true, value_name = "LEVEL")]
+    log: Option<LevelFilter>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -48,9 +47,28 @@ impl Cli {
         Flags {
             config: self.config.clone(),
             store: self.store.clone(),
+            log: self.log,
         }
     }
+
+    /// What to log.
+    pub(crate) fn log(&self) -> LevelFilter {
+        let default = match &self.command {
+            Command::Daemon(daemon) if daemon.runs() => LevelFilter::INFO,
+            _ => LevelFilter::WARN,
+        };
+        self.log.unwrap_or(default)
+    }
 }
+
+/// What `config --help` says.
+const SETTINGS: &str = concat!(
+    "The file's settings (TOML), with their defaults or examples:\n\n",
+    include_str!("config/settings.toml"),
+    "\nPaths are relative to the file. Spans of time have units ms, s, m, h, d or w; sizes kB, MB,\n\
+     GB, KiB, MiB or GiB. The daemon reads the file again on SIGHUP and on `agent-trace daemon\n\
+     reload`."
+);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -60,6 +78,14 @@ pub(crate) enum Command {
     /// status, signals and end of file pass unchanged; the server gets the same environment,
     /// folder and arguments. Recording never delays or ends the relay.
     Record(Record),
+    /// Relay an MCP server that speaks HTTP, and record both directions
+    ///
+    /// Put the address that it prints in place of the server's into the assistant's
+    /// configuration. Any revision of MCP over HTTP passes unchanged. Runs until it is ended:
+    /// INT, TERM or HUP let open exchanges come to their end, a second one cuts them off.
+    Relay(serve::Relay),
+    /// Run the relays of the configuration file in one process
+    Daemon(serve::Daemon),
     /// List recorded runs, newest first
     Runs(Runs),
     /// Print what happened in a run
@@ -78,10 +104,9 @@ pub(crate) enum Command {
     Doctor,
     /// Print each setting and where it came from
     ///
-    /// The file's settings: `store = "DIR"`; under `[record]`: `redact = true`, `bodies =
-    /// "full"|"digest"`, `durability = "timer"|"always"`; under `[[redact.rule]]`: `kind =
-    /// "NAME"`, `pattern = "REGEX"` (group 1, if there is one, is the secret part); under
-    /// `[retention]`: `max_age = "30d"`, `max_bytes = "10GB"`.
+    /// A flag counts before an environment variable, that before the file, that before the
+    /// default.
+    #[command(after_long_help = SETTINGS)]
     Config,
     /// Record a bundled server: one run that succeeds and one that fails
     Demo(Demo),

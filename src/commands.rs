@@ -1,6 +1,7 @@
 //! One module for each command.
 
 mod config;
+mod daemon;
 mod demo;
 mod doctor;
 mod forget;
@@ -8,6 +9,7 @@ mod generate;
 mod portable;
 mod record;
 mod redact;
+mod relay;
 mod retention;
 mod runs;
 mod show;
@@ -24,6 +26,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     let code = match cli.command {
         // Reads its configuration itself, beside the relay.
         Command::Record(args) => return Ok(record::run(args, flags)),
+        Command::Relay(args) => relay::run(&args, &flags)?,
+        Command::Daemon(args) => daemon::run(args.command(), &flags)?,
         Command::Runs(args) => runs::run(&args, &load()?)?,
         Command::Show(args) => show::run(&args, &load()?)?,
         Command::Export(args) => portable::export(&args, &load()?)?,

@@ -2,16 +2,28 @@
 //!
 //! A flag counts before an environment variable, that before the configuration file, that
 //! before the default. The file is TOML; unknown names in it are refused.
+//!
+//! - [`file`]: the tables of the file
+//! - [`relay`]: HTTP listeners
+//! - [`fault`]: what is wrong with a file, in words
+
+mod fault;
+mod file;
+pub(crate) mod relay;
 
 use crate::error::CommandError;
-use crate::units;
 use agent_trace_store::Store;
 use agent_trace_store::journal::Bodies;
-use agent_trace_store::recorder::Durability;
-use agent_trace_store::redact::UserRule;
-use serde::{Deserialize, Deserializer};
+use agent_trace_store::recorder::{Durability, Options};
+use fault::Fault;
+use file::duration;
+use relay::Listener;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tracing::level_filters::LevelFilter;
+
+pub(crate) use file::File;
 
 /// Where the data directory is.
 pub(crate) const ENV_STORE: &str = "AGENT_TRACE_DIR";
@@ -20,57 +32,15 @@ pub(crate) const ENV_CONFIG: &str = "AGENT_TRACE_CONFIG";
 /// `off` relays without recording.
 pub(crate) const ENV_SWITCH: &str = "AGENT_TRACE";
 
-/// The configuration file.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct File {
-    /// The data directory.
-    pub(crate) store: Option<PathBuf>,
-    pub(crate) record: Record,
-    pub(crate) redact: Redact,
-    pub(crate) retention: Retention,
-}
-
-/// `[record]`
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Record {
-    pub(crate) redact: Option<bool>,
-    pub(crate) bodies: Option<Bodies>,
-    pub(crate) durability: Option<Durability>,
-}
-
-/// `[redact]`
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Redact {
-    /// `[[redact.rule]]`
-    pub(crate) rule: Vec<UserRule>,
-}
-
-/// `[retention]`
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Retention {
-    #[serde(deserialize_with = "duration")]
-    pub(crate) max_age: Option<Duration>,
-    #[serde(deserialize_with = "bytes")]
-    pub(crate) max_bytes: Option<u64>,
-}
-
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    units::duration(&text)
-        .map(Some)
-        .map_err(serde::de::Error::custom)
-}
-
-fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    units::bytes(&text)
-        .map(Some)
-        .map_err(serde::de::Error::custom)
-}
+/// Where the daemon tells how it does, unless that is set.
+const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 4747);
+/// How long open exchanges may go on when a relay ends, unless that is set.
+pub(crate) const DRAIN: Duration = Duration::from_secs(5);
+/// After how long of silence a client that sends no session id begins a new session, unless
+/// that is set.
+const SESSION_GAP: Duration = Duration::from_secs(600);
+/// More threads than this do not make a relay faster.
+const MOST_WORKERS: usize = 8;
 
 /// Where a setting came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,14 +70,18 @@ pub(crate) struct Config {
     /// Whether there is one.
     pub(crate) exists: bool,
     pub(crate) file: File,
+    /// The HTTP listeners that the file declares.
+    pub(crate) listeners: Vec<Listener>,
     pub(crate) store: (PathBuf, Origin),
 }
 
-/// What the command line says about the configuration itself.
+/// What is said for all commands: on the command line, before anything else is known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flags {
     pub(crate) config: Option<PathBuf>,
     pub(crate) store: Option<PathBuf>,
+    /// What to log, for a daemon that is started.
+    pub(crate) log: Option<LevelFilter>,
 }
 
 impl Config {
@@ -124,8 +98,9 @@ impl Config {
             _ => None,
         };
         let exists = text.is_some();
-        let file: File = toml::from_str(&text.unwrap_or_default())
-            .map_err(|error| config_error(path.as_deref(), error))?;
+        let text = text.unwrap_or_default();
+        let (file, listeners) =
+            read(&text).map_err(|fault| config_error(path.as_deref(), fault))?;
         // What is relative in the file is relative to the file.
         let beside = path
             .as_deref()
@@ -155,6 +130,7 @@ impl Config {
             path,
             exists,
             file,
+            listeners,
             store,
         })
     }
@@ -174,6 +150,92 @@ impl Config {
     pub(crate) fn durability(&self) -> (Durability, Origin) {
         or_default(self.file.record.durability, Durability::default())
     }
+
+    /// How to record.
+    pub(crate) fn recording(&self) -> Options {
+        Options {
+            redact: self.redact().0,
+            bodies: self.bodies().0,
+            durability: self.durability().0,
+            user_rules: self.file.redact.rule.clone(),
+            workspace: "default".into(),
+        }
+    }
+
+    /// Where the daemon tells how it does, if it is to.
+    pub(crate) fn admin(&self) -> (Option<SocketAddr>, Origin) {
+        let set = self.file.daemon.listen.as_ref();
+        or_default(set.map(|admin| admin.get_ref().address()), Some(ADMIN))
+    }
+
+    pub(crate) fn drain(&self) -> (Duration, Origin) {
+        or_default(self.file.daemon.drain, DRAIN)
+    }
+
+    pub(crate) fn workers(&self) -> (usize, Origin) {
+        let set = self.file.daemon.workers;
+        or_default(set.map(Into::into), default_workers())
+    }
+
+    pub(crate) fn session_gap(&self) -> (Duration, Origin) {
+        or_default(self.file.daemon.session_gap, SESSION_GAP)
+    }
+}
+
+/// How many threads relay, unless that is set: one for each processor.
+pub(crate) fn default_workers() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, Into::into);
+    processors.min(MOST_WORKERS)
+}
+
+/// The session gap where there is no configuration that could be read.
+pub(crate) fn default_session_gap() -> Duration {
+    SESSION_GAP
+}
+
+/// Reads the file's text, and looks at what must fit together.
+fn read(text: &str) -> Result<(File, Vec<Listener>), Fault> {
+    let mut file: File = toml::from_str(text)?;
+    let mut taken: Vec<(SocketAddr, String)> = Vec::new();
+    match &file.daemon.listen {
+        Some(listen) => {
+            if let Some(admin) = listen.get_ref().address() {
+                if !admin.ip().is_loopback() {
+                    let what = format!(
+                        "{admin} can be reached from other machines; [daemon] listens on \
+                         loopback addresses only"
+                    );
+                    return Err(Fault::at(text, &listen.span(), &what));
+                }
+                let line = fault::line(text, &listen.span());
+                taken.push((admin, format!("`listen` of [daemon] (line {line})")));
+            }
+        }
+        None => taken.push((ADMIN, "the default of `listen` of [daemon]".into())),
+    }
+    let mut listeners = Vec::new();
+    for (number, table) in std::mem::take(&mut file.relay).into_iter().enumerate() {
+        let place = table.listen.span();
+        let listener = Listener::from(table);
+        if let Err(refused) = listener.check() {
+            let what = format!("{refused}; {}", refused.hint());
+            return Err(Fault::at(text, &place, &what));
+        }
+        let name = listener.name.as_ref();
+        let name = name.map_or_else(|| (number + 1).to_string(), |name| format!("{name:?}"));
+        let address = listener.listen;
+        if let Some((_, by)) = taken
+            .iter()
+            .find(|(other, _)| relay::clash(*other, address))
+        {
+            let what = format!("`listen` {address} of relay {name} is that of {by}");
+            return Err(Fault::at(text, &place, &what));
+        }
+        let line = fault::line(text, &place);
+        taken.push((address, format!("relay {name} (line {line})")));
+        listeners.push(listener);
+    }
+    Ok((file, listeners))
 }
 
 fn or_default<T>(setting: Option<T>, default: T) -> (T, Origin) {
@@ -232,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_file_is_read_and_unknown_names_are_refused() {
-        let file: File = toml::from_str(
+        let (file, listeners) = read(
             r#"
             store = "/data"
             [record]
@@ -241,17 +303,88 @@ mod tests {
             [retention]
             max_age = "30d"
             max_bytes = "10GB"
+            [daemon]
+            listen = "off"
+            workers = 3
+            [[relay]]
+            listen = "localhost:4747"
+            to = "https://mcp.example.com/mcp"
             "#,
         )
         .unwrap();
         assert_eq!(file.store, Some("/data".into()));
         assert_eq!(file.record.bodies, Some(Bodies::Digest));
         assert_eq!(file.retention.max_bytes, Some(10_000_000_000));
-        let error = toml::from_str::<File>("[record]\nbody = 1").unwrap_err();
-        assert!(error.to_string().contains("line 2"), "{error}");
-        assert!(
-            error.to_string().contains("unknown field `body`"),
-            "{error}"
+        assert_eq!(listeners.len(), 1);
+        for (text, place, what) in [
+            ("[record]\nbody = 1", "line 2", "did you mean `bodies`?"),
+            ("[deamon]", "line 1", "did you mean `daemon`?"),
+            (
+                "[[relay]]\nlisen = \"x\"",
+                "line 2",
+                "did you mean `listen`?",
+            ),
+            (
+                "[record]\nbodies = \"ful\"",
+                "line 2",
+                "did you mean `full`?",
+            ),
+            ("[daemon]\nworkers = 0", "line 2", "nonzero"),
+            ("\n\n[daemon]\ndrain = \"5\"", "line 4", "needs units"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(place) && error.contains(what), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_settings_are_documented_as_they_are() {
+        let text = include_str!("config/settings.toml");
+        let (file, listeners) = read(text).unwrap();
+        // What is said to be the default is it.
+        assert_eq!(file.daemon.drain, Some(DRAIN));
+        assert_eq!(file.daemon.session_gap, Some(SESSION_GAP));
+        assert_eq!(file.daemon.listen.unwrap().get_ref().address(), Some(ADMIN));
+        assert_eq!(listeners[0].connect_timeout, relay::CONNECT_TIMEOUT);
+        // Each name that there is stands in it: an unknown one makes the parser list them.
+        for table in ["", "[record]", "[retention]", "[daemon]", "[[relay]]"] {
+            let error = read(&format!("{table}\nzzz = 1")).unwrap_err().to_string();
+            let (_, names) = error.split_once("expected ").unwrap();
+            for name in names.split('`').skip(1).step_by(2) {
+                let mut lines = text.lines();
+                let known = |line: &str| {
+                    line.starts_with(&format!("{name} =")) || line.contains(&format!("[{name}"))
+                };
+                assert!(lines.any(known), "{table} {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_that_are_taken_twice_are_refused_with_both_names() {
+        let relay = |name: &str, listen: &str| {
+            format!("[[relay]]\nname = {name:?}\nlisten = {listen:?}\nto = \"http://x\"\n")
+        };
+        let refused = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(
+            refused(&(relay("a", "127.0.0.1:1") + &relay("b", "localhost:1"))),
+            "line 7: `listen` 127.0.0.1:1 of relay \"b\" is that of relay \"a\" (line 3)"
         );
+        assert_eq!(
+            refused(&relay("a", "127.0.0.1:4747")),
+            "line 3: `listen` 127.0.0.1:4747 of relay \"a\" is that of the default of \
+             `listen` of [daemon]"
+        );
+        let admin = "[daemon]\nlisten = \"127.0.0.1:9\"\n".to_owned();
+        assert_eq!(
+            refused(&(admin + &relay("a", "127.0.0.1:9"))),
+            "line 5: `listen` 127.0.0.1:9 of relay \"a\" is that of `listen` of [daemon] (line 2)"
+        );
+        let open = refused("[daemon]\nlisten = \"0.0.0.0:9\"");
+        assert!(open.contains("line 2: 0.0.0.0:9 can be reached"), "{open}");
+        let open = refused(&relay("a", "0.0.0.0:9"));
+        assert!(open.contains("line 3: 0.0.0.0:9 can be reached"), "{open}");
+        let own = "[[relay]]\nlisten = \"127.0.0.1:9\"\nto = \"http://a:b@c\"";
+        assert!(refused(own).contains("clients send their own credentials"));
     }
 }

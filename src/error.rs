@@ -1,6 +1,9 @@
 //! What is said when something could not be done, and exit codes.
 
+#[cfg(unix)]
+use crate::daemon::client::ClientError;
 use crate::render::escape;
+use agent_trace_proxy::http::UpstreamError;
 use agent_trace_store::journal::reader::OpenError;
 use agent_trace_store::key;
 use agent_trace_store::portable::PortableError;
@@ -10,6 +13,7 @@ use agent_trace_store::trace::FindError;
 use owo_colors::OwoColorize;
 use std::error::Error;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -40,6 +44,19 @@ pub(crate) enum CommandError {
     Retention(#[from] RetentionError),
     #[error(transparent)]
     Rule(#[from] RuleError),
+    #[error("cannot relay to this URL")]
+    Upstream(#[from] UpstreamError),
+    #[error("cannot listen on {address}")]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
+    #[cfg(unix)]
+    #[error(transparent)]
+    Daemon(ClientError),
+    /// What the daemon said before it ended.
+    #[error("{what}\n{said}")]
+    NotStarted { what: String, said: String },
     #[error("cannot use {}", path.display())]
     Path { path: PathBuf, source: io::Error },
     #[error("cannot read {}", path.display())]
@@ -107,6 +124,23 @@ impl CommandError {
                 Some("end the assistant's session (or the server) first")
             }
             Self::Config { .. } => Some("`agent-trace config --help` lists the settings"),
+            Self::Upstream(UpstreamError::Scheme) => {
+                Some("`agent-trace record -- COMMAND` relays a server that speaks stdio")
+            }
+            Self::Upstream(UpstreamError::Credentials | UpstreamError::Query) => Some(
+                "leave it in the assistant's configuration: what clients send is passed on \
+                 as it is",
+            ),
+            Self::Upstream(_) => Some(
+                "give it as it stands in the assistant's configuration, such as \
+                 https://mcp.example.com/mcp",
+            ),
+            Self::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => Some(
+                "another program listens there: end it, or give another port (0: any that is free)",
+            ),
+            Self::Listen { .. } => Some("give an address of this machine, such as 127.0.0.1:4001"),
+            #[cfg(unix)]
+            Self::Daemon(error) => error.hint(),
             Self::Exists { .. } => Some("remove it, or give another file with --output"),
             Self::Portable(PortableError::TooLarge { .. }) => {
                 Some("copy the run's files from the data directory instead")
@@ -119,6 +153,13 @@ impl CommandError {
 
 /// An error with its causes in one line.
 pub(crate) fn in_one_line(error: &dyn Error) -> String {
+    let text = in_full(error);
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    lines.join(" ")
+}
+
+/// An error with its causes; some have several lines.
+pub(crate) fn in_full(error: &dyn Error) -> String {
     let mut text = shown(error);
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -126,7 +167,7 @@ pub(crate) fn in_one_line(error: &dyn Error) -> String {
         text.push_str(&shown(error));
         cause = error.source();
     }
-    text.replace('\n', " ")
+    text
 }
 
 /// An error's text as it may be printed: it may quote a recording, which is hostile, or a

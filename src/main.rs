@@ -3,14 +3,21 @@
 //! - [`cli`]: the command line
 //! - [`config`]: settings, and where each of them came from
 //! - [`commands`]: one module for each command
+//! - [`recording`]: what all relays do alike about recording
+//! - [`serving`]: a recorder and an HTTP relay in front of it, from their start to their end
+//! - [`daemon`]: the process that runs the relays of the configuration
 //! - [`render`]: how runs look in a terminal and as JSON
 //! - [`error`]: what is said when something could not be done, and exit codes
 
 mod cli;
 mod commands;
 mod config;
+#[cfg(unix)]
+mod daemon;
 mod error;
+mod recording;
 mod render;
+mod serving;
 mod units;
 
 use clap::Parser;
@@ -37,7 +44,7 @@ fn main() -> ExitCode {
             return code.into();
         }
     };
-    init_log(cli.log);
+    init_log(cli.log());
     commands::run(cli).unwrap_or_else(|error| match error {
         // Whoever closed our output has seen enough.
         CommandError::BrokenPipe => exit::SUCCESS.into(),

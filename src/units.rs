@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A span of time: numbers with `s`, `m`, `h`, `d` or `w`.
+/// A span of time: numbers with `ms`, `s`, `m`, `h`, `d` or `w`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let mut total = 0_u64;
     let mut rest = text.trim();
@@ -12,28 +12,46 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
             .find(|c: char| !c.is_alphabetic())
             .unwrap_or(after.len());
         let (unit, after) = after.split_at(end);
-        let seconds = match unit {
-            "s" => 1,
-            "m" => 60,
-            "h" => 3_600,
-            "d" => 86_400,
-            "w" => 604_800,
+        let milliseconds = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            "w" => 604_800_000,
             _ => {
                 return Err(format!(
-                    "{text:?} needs units: s, m, h, d or w, as in 30d or 1h30m"
+                    "{text:?} needs units: ms, s, m, h, d or w, as in 30d or 1h30m"
                 ));
             }
         };
         total = number
-            .checked_mul(seconds)
-            .and_then(|seconds| total.checked_add(seconds))
+            .checked_mul(milliseconds)
+            .and_then(|milliseconds| total.checked_add(milliseconds))
             .ok_or_else(|| format!("{text:?} is too long"))?;
         rest = after.trim_start();
     }
     if text.trim().is_empty() {
         return Err("an empty span of time".into());
     }
-    Ok(Duration::from_secs(total))
+    Ok(Duration::from_millis(total))
+}
+
+/// A span of time in the same words: in the largest unit that needs no fraction.
+pub(crate) fn shown(span: Duration) -> String {
+    let milliseconds = span.as_millis();
+    let units = [
+        (86_400_000, "d"),
+        (3_600_000, "h"),
+        (60_000, "m"),
+        (1_000, "s"),
+    ];
+    let whole =
+        |(size, _): &(u128, &str)| milliseconds >= *size && milliseconds.is_multiple_of(*size);
+    match units.into_iter().find(whole) {
+        Some((size, unit)) => format!("{}{unit}", milliseconds / size),
+        None => format!("{milliseconds}ms"),
+    }
 }
 
 /// A number of bytes: a number with `B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB` or `TiB`.
@@ -75,6 +93,7 @@ mod tests {
     fn amounts_are_read_as_people_write_them() {
         assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5_400)));
         assert_eq!(duration(" 2w 1d "), Ok(Duration::from_secs(15 * 86_400)));
+        assert_eq!(duration("1s500ms"), Ok(Duration::from_millis(1_500)));
         assert_eq!(bytes("10GB"), Ok(10_000_000_000));
         assert_eq!(bytes("512 MiB"), Ok(512 << 20));
         for wrong in ["", "5", "d", "5 years", "99999999999999w"] {
@@ -82,6 +101,13 @@ mod tests {
         }
         for wrong in ["", "GB", "5 parsecs", "99999999TB"] {
             assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_can_be_read_again() {
+        for text in ["0ms", "250ms", "90s", "10m", "36h", "30d"] {
+            assert_eq!(shown(duration(text).unwrap()), text);
         }
     }
 }

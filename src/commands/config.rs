@@ -2,8 +2,10 @@
 
 use crate::config::{Config, Origin};
 use crate::error::{CommandError, exit};
+use crate::render::escape;
 use crate::render::table::{self, Align};
 use crate::render::time::bytes;
+use crate::units;
 use std::io::Write;
 
 pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
@@ -29,14 +31,17 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
         };
         (value.unwrap_or_else(|| "none".into()), origin)
     };
-    let age = limit(retention.max_age.map(|age| format!("{}s", age.as_secs())));
+    let age = limit(retention.max_age.map(units::shown));
     let size = limit(retention.max_bytes.map(bytes));
     let rules = limit(
         Some(config.file.redact.rule.len())
             .filter(|n| *n > 0)
             .map(|n| n.to_string()),
     );
-    let rows = [
+    let (admin, drain, workers) = (config.admin(), config.drain(), config.workers());
+    let gap = config.session_gap();
+    let admin_address = admin.0.map_or("off".into(), |address| address.to_string());
+    let mut rows = vec![
         row(
             "store",
             config.store.0.display().to_string(),
@@ -52,7 +57,18 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
         row("redact.rule", rules.0, &rules.1),
         row("retention.max_age", age.0, &age.1),
         row("retention.max_bytes", size.0, &size.1),
+        row("daemon.listen", admin_address, &admin.1),
+        row("daemon.drain", units::shown(drain.0), &drain.1),
+        row("daemon.workers", workers.0.to_string(), &workers.1),
+        row("daemon.session_gap", units::shown(gap.0), &gap.1),
     ];
+    for (number, listener) in config.listeners.iter().enumerate() {
+        let name = listener.name.clone();
+        let name = name.unwrap_or_else(|| (number + 1).to_string());
+        let name = format!("relay.{}", escape::text(name.as_bytes(), 0));
+        let value = escape::text(listener.to_string().as_bytes(), 0);
+        rows.push(row(&name, value, &Origin::File));
+    }
     use Align::Left;
     table::print(
         &mut out,

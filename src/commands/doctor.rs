@@ -1,7 +1,11 @@
 //! `doctor`: does recording work, and what went wrong when it did not?
 
-use crate::config::{Config, ENV_SWITCH};
+#[cfg(unix)]
+mod daemon;
+
+use crate::config::Config;
 use crate::error::{CommandError, exit, in_one_line};
+use crate::recording::is_off;
 use crate::render::time::bytes;
 use crate::render::{short, time};
 use agent_trace_store::redact::{Key, Redactor};
@@ -36,6 +40,8 @@ pub(crate) fn run(config: &Result<Config, CommandError>) -> Result<u8, CommandEr
             found.extend(readable(&store).map(|wrong| ("store", wrong)));
             found.push(("key", key_of(&store)));
             found.push(("recording", switch()));
+            #[cfg(unix)]
+            daemon::look(config, &mut found);
             runs(&store, &mut found);
         }
         Err(error) => {
@@ -76,11 +82,10 @@ fn configuration(config: &Config) -> Found {
 }
 
 fn switch() -> Found {
-    match std::env::var_os(ENV_SWITCH) {
-        Some(value) if value == "off" => {
-            Found::Note("AGENT_TRACE=off: what is started from here is relayed unrecorded".into())
-        }
-        _ => Found::Good("on".into()),
+    if is_off() {
+        Found::Note("AGENT_TRACE=off: what is started from here is relayed unrecorded".into())
+    } else {
+        Found::Good("on".into())
     }
 }
 

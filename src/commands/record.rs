@@ -1,12 +1,13 @@
 //! `record`: relay a stdio server and record both directions.
 
 use crate::cli::Record;
-use crate::config::{Config, ENV_SWITCH, Flags};
+use crate::config::{Config, Flags};
 use crate::error::in_one_line;
+use crate::recording::{acknowledge, is_off, options, say};
 use agent_trace_model::{End, Ending, NoTap, Tap};
 use agent_trace_proxy::stdio::{self, LastWill, Server};
-use agent_trace_store::recorder::{Hooks, Options, Recorder, Setup, StdioSession};
-use std::io::{self, Write};
+use agent_trace_store::recorder::{Hooks, Recorder, Setup, StdioSession};
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +24,9 @@ pub(crate) fn run(args: Record, flags: Flags) -> ExitCode {
         tracing::info!("process {relay} already relays this server; stepping aside");
         return fail(&stdio::become_server(&args.command));
     }
-    let off = std::env::var_os(ENV_SWITCH).is_some_and(|value| value == "off");
     // First of all, while there is one thread: the server's guardian is a fork of us.
     let started = Server::start(&args.command);
-    let recorder = if off {
+    let recorder = if is_off() {
         None
     } else {
         start_recorder(args, flags, started.as_ref().ok())
@@ -98,13 +98,7 @@ fn setup(
     let config = Config::load(flags)?;
     Ok(Setup {
         store: config.store(),
-        options: Options {
-            redact: config.redact().0 && !args.no_redact,
-            bodies: args.bodies.map_or(config.bodies().0, Into::into),
-            durability: config.durability().0,
-            user_rules: config.file.redact.rule,
-            workspace: "default".into(),
-        },
+        options: options(&config, args.no_redact, args.bodies),
         session: Some(StdioSession {
             client: args.client,
             server: args.server,
@@ -127,31 +121,4 @@ fn finish(recorder: Option<Recorder>, end: End) {
 fn fail(error: &dyn std::error::Error) -> ExitCode {
     say(&in_one_line(error));
     ExitCode::from(u8::try_from(stdio::EXIT_NOT_STARTED).unwrap_or(u8::MAX))
-}
-
-/// One line on standard error. If nobody reads it, so be it.
-fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "agent-trace: {text}");
-}
-
-type Acknowledge = Box<dyn FnMut(u64) + Send>;
-
-/// Test builds can be told to write each acknowledged sequence number to a descriptor, so
-/// that a test which kills us knows what must have survived.
-#[cfg(all(debug_assertions, unix))]
-fn acknowledge() -> Option<Acknowledge> {
-    let path = std::env::var_os("AGENT_TRACE_TEST_ACKS")?;
-    let mut file = std::fs::File::options().append(true).open(path).ok()?;
-    let mut last = 0;
-    Some(Box::new(move |sequence| {
-        if sequence > last {
-            last = sequence;
-            let _ = file.write_all(format!("{sequence}\n").as_bytes());
-        }
-    }))
-}
-
-#[cfg(not(all(debug_assertions, unix)))]
-fn acknowledge() -> Option<Acknowledge> {
-    None
 }

@@ -4,6 +4,7 @@
 //! - [`home`]: a store and a home directory of one test's own, and the commands that read it
 //! - [`secrets`]: made-up secrets, and the search for what is left of them
 //! - [`server`]: scripted servers
+//! - [`http`]: raw HTTP clients and servers, and the relay between them
 //! - [`session`]: the host's side of a relay with such a server behind it
 //! - [`processes`]: who is still there, and what it takes
 //! - [`recorded`]: what stands in the trace
@@ -18,6 +19,7 @@
 
 pub(crate) mod disks;
 pub(crate) mod home;
+pub(crate) mod http;
 pub(crate) mod peers;
 pub(crate) mod processes;
 pub(crate) mod recorded;

@@ -1,0 +1,110 @@
+//! Talking to a running daemon.
+
+use super::lock::{self, Holder};
+use super::protocol::{Answer, MOST_ANSWERED, Reloaded, Request, Said, Status, Stopping, VERSION};
+use crate::error::CommandError;
+use agent_trace_store::Store;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// How long an answer may take: a reload may wait for an address.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    #[error("no daemon runs for {}", .0.root().display())]
+    NotRunning(Store),
+    #[error("the daemon{} runs but does not answer", of(.0))]
+    Silent(Holder, #[source] io::Error),
+    #[error("the daemon goes on as before: {0}")]
+    Refused(String),
+    #[error("the daemon answered something that is not known here")]
+    Unknown,
+    #[error("cannot look at {}", .0.root().display())]
+    Lock(Store, #[source] io::Error),
+}
+
+fn of(holder: &Holder) -> String {
+    let pid = holder.pid.map(|pid| format!(" (process {pid})"));
+    pid.unwrap_or_default()
+}
+
+impl ClientError {
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NotRunning(_) => Some("`agent-trace daemon start` starts one"),
+            Self::Silent(..) => Some("it may be starting or ending; if it hangs, end its process"),
+            Self::Refused(_) => None,
+            Self::Unknown => Some("it may be of another version: stop it and start it again"),
+            Self::Lock(..) => None,
+        }
+    }
+}
+
+pub(crate) fn status(store: &Store) -> Result<Status, ClientError> {
+    match ask(store, "status")? {
+        Said::Status(status) => Ok(*status),
+        other => Err(unexpected(other)),
+    }
+}
+
+pub(crate) fn reload(store: &Store) -> Result<Reloaded, ClientError> {
+    match ask(store, "reload")? {
+        Said::Reloaded(reloaded) => Ok(reloaded),
+        other => Err(unexpected(other)),
+    }
+}
+
+/// Returns how long the daemon will let open exchanges go on.
+pub(crate) fn stop(store: &Store) -> Result<Duration, ClientError> {
+    match ask(store, "stop")? {
+        Said::Stopping(Stopping { drain_ms }) => Ok(Duration::from_millis(drain_ms)),
+        other => Err(unexpected(other)),
+    }
+}
+
+fn unexpected(said: Said) -> ClientError {
+    match said {
+        Said::Error(why) => ClientError::Refused(why),
+        _ => ClientError::Unknown,
+    }
+}
+
+fn ask(store: &Store, command: &str) -> Result<Said, ClientError> {
+    let held = lock::holder(store).map_err(|error| ClientError::Lock(store.clone(), error))?;
+    let holder = held.ok_or_else(|| ClientError::NotRunning(store.clone()))?;
+    let Some(socket) = holder.socket.clone() else {
+        let starting = io::Error::other("it has no socket yet");
+        return Err(ClientError::Silent(holder, starting));
+    };
+    let line = talk(&socket, command).map_err(|error| ClientError::Silent(holder, error))?;
+    let answer: Answer = serde_json::from_str(&line).map_err(|_| ClientError::Unknown)?;
+    Ok(answer.said)
+}
+
+fn talk(socket: &std::path::Path, command: &str) -> io::Result<String> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let request = Request {
+        version: VERSION,
+        command: command.into(),
+    };
+    let mut text = serde_json::to_string(&request)?;
+    text.push('\n');
+    stream.write_all(text.as_bytes())?;
+    let mut line = String::new();
+    BufReader::new(stream.take(MOST_ANSWERED)).read_line(&mut line)?;
+    if line.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(line)
+}
+
+impl From<ClientError> for CommandError {
+    fn from(error: ClientError) -> Self {
+        Self::Daemon(error)
+    }
+}
