@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Home, Said, skip};
 
-fn check(script: &str, options: &[&str]) {
+const STDIO: &[&str] = &["record", "--"];
+const HTTP: &[&str] = &["relay", "--listen", "127.0.0.1:{port}", "--to", "{origin}"];
+
+fn check(script: &str, options: &[&str], relay: &[&str]) {
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/wire");
     let path = folder.join(script);
     if !path.exists() {
@@ -22,7 +25,7 @@ fn check(script: &str, options: &[&str]) {
     // Its limits are for an idle machine.
     command.env("WIRE_SLOW", "4");
     command.arg(path).args(options).arg("--");
-    command.args([env!("CARGO_BIN_EXE_agent-trace"), "record", "--"]);
+    command.arg(env!("CARGO_BIN_EXE_agent-trace")).args(relay);
     let said = Said::by(&mut command, b"");
     let failed: Vec<&str> = said
         .out
@@ -36,10 +39,16 @@ fn check(script: &str, options: &[&str]) {
 
 #[test]
 fn transparency_of_stdio() {
-    check("transparency_stdio.py", &["--large"]);
+    check("transparency_stdio.py", &["--large"], STDIO);
 }
 
 #[test]
 fn life_cycle_timing_and_load_of_stdio() {
-    check("probe_stdio.py", &[]);
+    check("probe_stdio.py", &[], STDIO);
+}
+
+#[test]
+fn transparency_and_policy_of_http() {
+    let options = ["--policy", "--idle", "5"];
+    check("transparency_http.py", &options, HTTP);
 }

@@ -2,6 +2,7 @@
 """Drives a real MCP server through the official Python client and prints what the client saw.
 
     .venv/bin/python drive.py SCENARIO [--dir DIR] -- COMMAND [ARG...]
+    .venv/bin/python drive.py SCENARIO -- URL
 
 One line of canonical JSON per step goes to stdout: {"step": NAME, "result": {...}}, or "error" in
 place of "result" for a JSON-RPC error. The same scenario gives the same bytes every time, so a
@@ -9,7 +10,8 @@ test runs it once against the server and once with a relay in front, and compare
 server itself makes anew each time (clock times, a port, the directory) is masked, as <name>.
 
 {dir} inside COMMAND or an ARG becomes DIR, by default a fresh temporary directory. The server's
-stderr goes to ours. Exit status: 0 if every step was taken, whatever the server answered.
+stderr goes to ours. A URL is that of a server which runs already; one that ends in /sse speaks
+HTTP+SSE, the transport of 2024-11-05. Exit status: 0 if every step was taken, whatever the server answered.
 """
 
 import argparse
@@ -29,6 +31,7 @@ from pathlib import Path
 import anyio
 import mcp
 from mcp import types
+from mcp.client.sse import sse_client
 
 # The legacy era is deprecated by the client, and still what most servers speak.
 warnings.simplefilter("ignore", mcp.MCPDeprecationWarning)
@@ -135,9 +138,10 @@ async def everything(d):
     await d.tool("trigger-sampling-request", prompt="say something", maxTokens=7)
     await d.tool("trigger-elicitation-request")
 
-    big = await d.client.call_tool("echo", {"message": "0123456789abcdef" * 65536})
+    # Over HTTP the client takes no more than 1 MiB in one event.
+    big = await d.client.call_tool("echo", {"message": "0123456789abcdef" * 65000})
     digest = hashlib.sha256(big.content[0].text.encode()).hexdigest()
-    d.say("tools/call echo, 1 MiB", {"result": {"sha256": digest}})
+    d.say("tools/call echo, 1 MB", {"result": {"sha256": digest}})
 
     # Answers may come in any order; each must reach the call that asked.
     answers = {}
@@ -287,6 +291,63 @@ async def fetch(d):
         server.shutdown()
 
 
+async def own(d):
+    """server_http.py, in whichever era."""
+    await d.lists("tools", "prompts", "resources", "resources/templates")
+    await d.tool("echo", text="hällo \u2028 \U0001f980 \"\\\n\0")
+    await d.tool("echo")
+    await d.tool("fail")
+    await d.tool("no_such_tool")
+    await d.tool("ask_name")
+    await d.tool("big", size=400_000)
+
+    progress = []
+
+    async def on_progress(done, total, message):
+        progress.append([done, total, message])
+
+    await d.step("tools/call count", d.client.call_tool("count", {"to": 5}, progress_callback=on_progress))
+    await d.until(lambda: len(progress) == 5, "progress")
+    d.say("progress", {"result": progress})
+
+    answers = {}
+
+    async def one(number):
+        answers[number] = await answer(d.client.call_tool("echo", {"text": str(number)}))
+
+    async with anyio.create_task_group() as calls:
+        for number in range(20):
+            calls.start_soon(one, number)
+    d.say("tools/call echo, 20 at once", {"result": [answers[n] for n in range(20)]})
+
+    call = d.client.call_tool("sleep", {"seconds": 30}, read_timeout_seconds=0.3)
+    await d.step("tools/call sleep, given up", call)
+    await d.step("resources/read", d.client.read_resource("note://ada"))
+    await d.step("prompts/get", d.client.get_prompt("greet", {"name": "Ada"}))
+    await d.step("prompts/get, argument missing", d.client.get_prompt("greet", {}))
+
+
+async def rounds(d):
+    """The fixture of the conformance suite: questions instead of answers, and tasks."""
+    await d.lists("tools", "resources", "resources/templates", "prompts")
+    for tool in ("elicitation", "request_state", "multi_round", "sampling", "list_roots", "multiple_inputs"):
+        await d.tool(f"test_input_required_result_{tool}")
+    await d.step("prompts/get", d.client.get_prompt("test_input_required_result_prompt"))
+    await d.tool("test_custom_header", value="hällo")
+    await d.tool("test_image_content")
+    await d.tool("test_error_handling")
+    await d.step("resources/read", d.client.read_resource("test://template/7/data"))
+
+    progress = []
+
+    async def on_progress(done, total, message):
+        progress.append([done, total, message])
+
+    await d.step("tools/call, progress", d.client.call_tool("test_tool_with_progress", {}, progress_callback=on_progress))
+    await d.until(lambda: len(progress) == 3, "progress")
+    d.say("progress", {"result": progress})
+
+
 # Name: (steps, era). "legacy" is the initialize handshake. "auto" asks server/discover first: a
 # server of revision 2026-07-28 then goes without a handshake, an older one makes us fall back.
 SCENARIOS = {
@@ -300,6 +361,10 @@ SCENARIOS = {
     "modern-git": (git, "auto"),
     "modern-fetch": (fetch, "auto"),
     "fallback": (memory, "auto"),
+    "modern-everything": (everything, "auto"),
+    "own": (own, "legacy"),
+    "modern-own": (own, "auto"),
+    "rounds": (rounds, "auto"),
 }
 
 
@@ -355,9 +420,11 @@ async def main():
         if options.scenario.endswith("git"):
             make_repository(directory)
         command = [word.replace("{dir}", str(directory)) for word in command]
-        server = mcp.StdioServerParameters(
-            command=command[0], args=command[1:], env=environment(options.scenario, directory, scratch)
-        )
+        if not command[0].startswith("http://"):
+            env = environment(options.scenario, directory, scratch)
+            server = mcp.StdioServerParameters(command=command[0], args=command[1:], env=env)
+        else:
+            server = sse_client(command[0]) if command[0].endswith("/sse") else command[0]
         d = Drive(directory)
         async with mcp.Client(
             server,

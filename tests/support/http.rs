@@ -132,6 +132,11 @@ impl Wire {
         self.stream.local_addr().unwrap()
     }
 
+    /// The other end's address.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.stream.peer_addr().unwrap()
+    }
+
     #[track_caller]
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).unwrap();
@@ -409,13 +414,35 @@ impl Message {
 #[derive(Debug)]
 pub(crate) struct Origin {
     listener: TcpListener,
+    waiting: Vec<TcpStream>,
 }
 
 impl Origin {
     pub(crate) fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at(SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    /// One at the same address as an earlier one.
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         listener.set_nonblocking(true).unwrap();
-        Self { listener }
+        Self {
+            listener,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// One to which nobody can connect, although it is there: as many wait already as it lets
+    /// wait.
+    pub(crate) fn full() -> Self {
+        let mut origin = Self::new();
+        rustix::net::listen(&origin.listener, 0).unwrap();
+        let address = origin.address();
+        let brief = Duration::from_millis(200);
+        while let Ok(stream) = TcpStream::connect_timeout(&address, brief) {
+            origin.waiting.push(stream);
+        }
+        origin
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -11,6 +11,7 @@
 //! - [`recorded`]: what stands in the trace
 //! - [`text`]: printed text without what is different each time
 //! - [`peers`]: real servers and clients
+//! - [`http_peers`]: those that speak HTTP, and the conformance suite
 //!
 //! Nothing here sleeps where something can be awaited, and every wait ends at [`LIMIT`].
 
@@ -22,6 +23,7 @@ pub(crate) mod daemon;
 pub(crate) mod disks;
 pub(crate) mod home;
 pub(crate) mod http;
+pub(crate) mod http_peers;
 pub(crate) mod peers;
 pub(crate) mod processes;
 pub(crate) mod recorded;

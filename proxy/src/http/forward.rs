@@ -117,6 +117,10 @@ impl Connection {
             }
             self.address(&mut request, path.clone(), open.is_http2());
             match open.send(request).await {
+                // `Upgrade` was not passed on, so nobody asked for that.
+                Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                    return Err(Failure::Switched);
+                }
                 Ok(response) => {
                     let kept = if expect.answered() {
                         &self.link
@@ -177,6 +181,8 @@ impl Connection {
 enum Failure {
     Link(LinkError),
     Exchange(hyper::Error),
+    /// The server wants to speak something else.
+    Switched,
 }
 
 impl Failure {
@@ -186,7 +192,7 @@ impl Failure {
                 (StatusCode::GATEWAY_TIMEOUT, Finish::TimedOut)
             }
             Self::Link(_) => (StatusCode::BAD_GATEWAY, Finish::Unreachable),
-            Self::Exchange(_) => (StatusCode::BAD_GATEWAY, Finish::ServerBroke),
+            Self::Exchange(_) | Self::Switched => (StatusCode::BAD_GATEWAY, Finish::ServerBroke),
         };
         let why = match self {
             Self::Link(error) => error.to_string(),
@@ -194,6 +200,7 @@ impl Failure {
                 "the server closed the connection before it answered".to_owned()
             }
             Self::Exchange(error) => format!("the server did not answer in HTTP: {error}"),
+            Self::Switched => "the server switched protocols without being asked".to_owned(),
         };
         tracing::info!("{why}");
         Answer::new(status, "server", &why, finish)

@@ -191,8 +191,11 @@ impl Rewriter {
         let event = &self.held[from..];
         let known = event.len().min(BEGINNING.len());
         let compact = b"event:endpoint";
+        // A comment or a byte order mark may have come in part only.
         let may_be = event[..known] == BEGINNING[..known]
-            || event[..event.len().min(compact.len())] == compact[..event.len().min(compact.len())];
+            || event[..event.len().min(compact.len())] == compact[..event.len().min(compact.len())]
+            || event.starts_with(b":")
+            || event.len() < 3 && from == 0 && b"\xef\xbb\xbf".starts_with(event);
         if !may_be || event.len() > HELD {
             return self.release();
         }
