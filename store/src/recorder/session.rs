@@ -135,7 +135,7 @@ struct Details {
 impl Flow {
     fn new() -> Self {
         Self {
-            decoder: Decoder::new(KEPT_OF_A_FRAME),
+            decoder: Decoder::new(KEPT_OF_A_FRAME, &agent_trace_wire::Budget::new(64 << 20)),
             details: Details::default(),
         }
     }
