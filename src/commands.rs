@@ -11,6 +11,7 @@ mod redact;
 mod retention;
 mod runs;
 mod show;
+mod wait;
 
 use crate::cli::{Cli, Command};
 use crate::config::Config;
