@@ -6,13 +6,13 @@
 //! times from two runs. This program plays the server, the pump and the client itself, and
 //! reads every recording back: a figure counts only if what was recorded is what was sent.
 //!
-//! - [`options`]: what can be asked for
+//! - [`sections`], [`options`]: what can be asked for
 //! - [`latency`], [`startup`], [`big`], [`flat`], [`memory`]: the sections; [`abuse`]: what
 //!   memory is put to the test with
-//! - [`serve`], [`pump`], [`client`]: the parts that are played
+//! - [`serve`], [`pump`], [`client`]: the parts that are played; [`answers`]: what servers say
 //! - [`place`]: who takes part, and where they write; [`process`]: what they use
 //! - [`recorded`]: whether what was recorded is what was sent
-//! - [`report`], [`stats`]: what is printed
+//! - [`report`], [`verdict`], [`stats`]: what is printed
 //!
 //! Linux only: what processes use is read from `/proc`, and `taskset` (util-linux) places
 //! them.
@@ -25,6 +25,8 @@
 
 #[path = "relay/abuse.rs"]
 mod abuse;
+#[path = "common/answers.rs"]
+mod answers;
 #[path = "relay/big.rs"]
 mod big;
 #[path = "relay/client.rs"]
@@ -35,29 +37,38 @@ mod flat;
 mod latency;
 #[path = "relay/memory.rs"]
 mod memory;
-#[path = "relay/options.rs"]
+#[path = "common/options.rs"]
 mod options;
 #[path = "relay/place.rs"]
 mod place;
-#[path = "relay/process.rs"]
+#[allow(dead_code, reason = "the other benchmark uses the rest")]
+#[path = "common/process.rs"]
 mod process;
 #[path = "relay/pump.rs"]
 mod pump;
 #[path = "relay/recorded.rs"]
 mod recorded;
-#[path = "relay/report.rs"]
+#[path = "common/report.rs"]
 mod report;
+#[path = "relay/sections.rs"]
+mod sections;
 #[path = "relay/serve.rs"]
 mod serve;
 #[path = "relay/startup.rs"]
 mod startup;
-#[path = "relay/stats.rs"]
+#[allow(dead_code, reason = "likewise")]
+#[path = "common/stats.rs"]
 mod stats;
+#[path = "common/verdict.rs"]
+mod verdict;
 
-use options::{Options, Section, USAGE};
+use options::Sections;
 use report::{Measured, Report};
+use sections::{Options, Section};
 use std::error::Error;
 use std::process::ExitCode;
+
+const NAME: &str = "relay";
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -76,8 +87,8 @@ fn main() -> ExitCode {
 }
 
 fn bench(args: Vec<String>) -> Result<ExitCode> {
-    let Some(options) = Options::parse(args)? else {
-        print!("{USAGE}");
+    let Some(options) = Options::parse(args, NAME)? else {
+        print!("{}", Options::usage(NAME));
         return Ok(ExitCode::SUCCESS);
     };
     if !cfg!(target_os = "linux") {
@@ -88,15 +99,17 @@ fn bench(args: Vec<String>) -> Result<ExitCode> {
         eprintln!("skipped: figures of a build with debug assertions mean nothing");
         return Ok(ExitCode::SUCCESS);
     }
-    let mut report = Report::new(&options);
+    let mut report = Report::new(options.json);
     for &section in &options.sections {
         let mut runs = Vec::new();
-        let count = options.runs_of(section);
+        // Memory takes the most time and varies the least.
+        let once = options.quick && section == Section::Memory;
+        let count = if once { 1 } else { options.runs };
         for number in 1..=count {
             eprintln!("{}, run {number} of {count} ...", section.name());
             runs.push(measure(section, options.quick)?);
         }
-        report.add(section, runs);
+        report.add(section.name(), runs);
     }
     report.end();
     let missed = options.check && !report.all_met();

@@ -171,6 +171,9 @@ pub(crate) struct Runs {
     /// List failed runs only
     #[arg(long)]
     pub(crate) failed: bool,
+    /// Print a line for each run that begins or ends from now on
+    #[arg(short, long, conflicts_with_all = ["failed", "limit"])]
+    pub(crate) follow: bool,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -182,6 +185,9 @@ pub(crate) struct Show {
     /// Print calls, errors and times of each tool instead
     #[arg(short = 'c', long, conflicts_with_all = ["frame", "frames"])]
     pub(crate) summary: bool,
+    /// Go on with what happens until the run ends
+    #[arg(short, long, conflicts_with_all = ["frame", "frames", "http", "summary"])]
+    pub(crate) follow: bool,
     /// How many characters of arguments and results to print; 0 prints all
     #[arg(short = 's', long, value_name = "COUNT", default_value_t = 120)]
     pub(crate) string_limit: usize,
@@ -194,6 +200,9 @@ pub(crate) struct Show {
     /// List the frames with their numbers instead
     #[arg(long, conflicts_with = "frame")]
     pub(crate) frames: bool,
+    /// Print the heads of the HTTP exchanges instead
+    #[arg(long, conflicts_with_all = ["frame", "frames", "summary"])]
+    pub(crate) http: bool,
     /// Write the recorded bytes of one frame, and nothing else
     #[arg(long, value_name = "NUMBER")]
     pub(crate) frame: Option<u64>,

@@ -13,6 +13,7 @@ mod relay;
 mod retention;
 mod runs;
 mod show;
+mod wait;
 
 use crate::cli::{Cli, Command};
 use crate::config::Config;

@@ -5,10 +5,12 @@
 //!
 //! - [`file`]: the tables of the file
 //! - [`relay`]: HTTP listeners
+//! - [`place`]: where the file and the data directory are
 //! - [`fault`]: what is wrong with a file, in words
 
 mod fault;
 mod file;
+mod place;
 pub(crate) mod relay;
 
 use crate::error::CommandError;
@@ -17,6 +19,7 @@ use agent_trace_store::journal::Bodies;
 use agent_trace_store::recorder::{Durability, Options};
 use fault::Fault;
 use file::duration;
+use place::{data_directory, path_from, text_of_file};
 use relay::Listener;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -87,45 +90,12 @@ pub(crate) struct Flags {
 impl Config {
     /// Reads the configuration file, if there is one, and finds the data directory.
     pub(crate) fn load(flags: &Flags) -> Result<Self, CommandError> {
-        let named = flags.config.clone().or_else(|| path_from(ENV_CONFIG));
-        let must_exist = named.is_some();
-        let path = named.or_else(|| Some(config_folder()?.join("config.toml")));
-        let text = match path.as_deref().map(std::fs::read_to_string) {
-            Some(Ok(text)) => Some(text),
-            Some(Err(error)) if must_exist || error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(config_error(path.as_deref(), error));
-            }
-            _ => None,
-        };
+        let (path, text) = text_of_file(flags)?;
         let exists = text.is_some();
         let text = text.unwrap_or_default();
         let (file, listeners) =
             read(&text).map_err(|fault| config_error(path.as_deref(), fault))?;
-        // What is relative in the file is relative to the file.
-        let beside = path
-            .as_deref()
-            .and_then(Path::parent)
-            .unwrap_or(Path::new(""));
-        let in_file = file.store.as_deref().map(|store| beside.join(store));
-        let candidates = [
-            (flags.store.clone(), Origin::Flag),
-            (path_from(ENV_STORE), Origin::Environment(ENV_STORE)),
-            (in_file, Origin::File),
-            (data_folder(), Origin::Default),
-        ];
-        let store = candidates
-            .into_iter()
-            .find_map(|(path, origin)| Some((path?, origin)))
-            .ok_or(CommandError::Usage {
-                what: "no place to record to: neither a store nor a home directory is known".into(),
-                hint: "give --store DIR or set AGENT_TRACE_DIR",
-            })?;
-        if store.0.components().any(|part| part.as_os_str() == "~") {
-            return Err(CommandError::Usage {
-                what: format!("{}: only a shell knows what ~ is", store.0.display()),
-                hint: "give the whole path",
-            });
-        }
+        let store = data_directory(flags, path.as_deref(), file.store.as_deref())?;
         Ok(Self {
             path,
             exists,
@@ -133,6 +103,23 @@ impl Config {
             listeners,
             store,
         })
+    }
+
+    /// The data directory alone, also where something else is wrong with the file: who talks
+    /// to a daemon needs no more.
+    pub(crate) fn find_store(flags: &Flags) -> Result<Store, CommandError> {
+        let is_known = flags.store.is_some() || path_from(ENV_STORE).is_some();
+        let (path, text) = match text_of_file(flags) {
+            Err(_) if is_known => (None, None),
+            read => read?,
+        };
+        let table = match toml::from_str::<toml::Table>(&text.unwrap_or_default()) {
+            Err(_) if is_known => toml::Table::new(),
+            table => table.map_err(|error| config_error(path.as_deref(), Fault::from(error)))?,
+        };
+        let in_file = table.get("store").and_then(toml::Value::as_str);
+        let (root, _) = data_directory(flags, path.as_deref(), in_file.map(Path::new))?;
+        Ok(Store::at(root))
     }
 
     pub(crate) fn store(&self) -> Store {
@@ -253,39 +240,6 @@ fn config_error(
         path: path.unwrap_or(Path::new("")).to_owned(),
         source: source.into(),
     }
-}
-
-/// The path that an environment variable holds; an empty one counts as none.
-fn path_from(variable: &str) -> Option<PathBuf> {
-    let value = std::env::var_os(variable)?;
-    (!value.is_empty()).then(|| value.into())
-}
-
-/// Where the platform keeps applications' data.
-fn data_folder() -> Option<PathBuf> {
-    platform_folder("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")
-}
-
-/// Where the platform keeps applications' configuration.
-fn config_folder() -> Option<PathBuf> {
-    platform_folder("XDG_CONFIG_HOME", ".config", "APPDATA")
-}
-
-fn platform_folder(xdg: &str, home: &str, windows: &str) -> Option<PathBuf> {
-    let ours = |base: PathBuf| base.join("agent-trace");
-    if cfg!(windows) {
-        return path_from(windows).map(ours);
-    }
-    // The specification: a relative path in these variables is to be ignored.
-    if let Some(base) = path_from(xdg).filter(|base| base.is_absolute()) {
-        return Some(ours(base));
-    }
-    let user = path_from("HOME")?;
-    Some(ours(if cfg!(target_os = "macos") {
-        user.join("Library/Application Support")
-    } else {
-        user.join(home)
-    }))
 }
 
 #[cfg(test)]

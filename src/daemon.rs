@@ -22,7 +22,7 @@ mod socket;
 pub(crate) mod unit;
 
 use crate::config::{Config, Flags};
-use crate::error::{CommandError, in_full, in_one_line};
+use crate::error::{CommandError, discreet, in_full, in_one_line};
 use crate::render::time;
 use crate::serving::signals::{Hangup, Signals, Told, runtime};
 use crate::serving::{Recording, Serving};
@@ -168,6 +168,8 @@ async fn serve(
             _ = retry.tick() => log(&daemon.retry()),
         }
     }
+    // Who waits for a reload now is told so.
+    drop(wanted);
     let drain = daemon.drain();
     tracing::info!("ending: open exchanges have {} s", drain.as_secs_f32());
     daemon.serving.stop(drain, signals.end()).await;
@@ -175,12 +177,13 @@ async fn serve(
     Ok(())
 }
 
+/// The path of a URL may be a secret, which the log is not to keep.
 fn log(changes: &Changes) {
     for line in &changes.done {
-        tracing::info!("{line}");
+        tracing::info!("{}", discreet(line));
     }
     for line in &changes.failed {
-        tracing::warn!("{line}");
+        tracing::warn!("{}", discreet(line));
     }
 }
 
@@ -228,7 +231,7 @@ impl Daemon {
         let config = Config::load(&self.flags).map_err(|error| {
             let why = in_one_line(&error);
             tracing::error!("not reloaded, going on as before: {why}");
-            in_full(&error)
+            format!("not reloaded, going on as before: {}", in_full(&error))
         })?;
         let mut changes = self.apply(&config);
         let before = std::mem::replace(&mut self.state().config, config.clone());
@@ -257,7 +260,7 @@ impl Daemon {
     /// Has the main loop read the configuration again.
     async fn ask_for_reload(&self) -> Result<Reloaded, String> {
         let (sender, answer) = oneshot::channel();
-        let ending = || "it is ending".to_owned();
+        let ending = || "the daemon is ending".to_owned();
         self.reloads.send(sender).await.map_err(|_| ending())?;
         answer.await.map_err(|_| ending())?
     }

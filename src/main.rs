@@ -58,6 +58,8 @@ fn init_log(level: tracing::level_filters::LevelFilter) {
         .with_max_level(level)
         .with_writer(std::io::stderr)
         .with_ansi(false)
+        // Nobody may read it any more; to complain about that would end the thread.
+        .log_internal_errors(false)
         .with_target(false)
         .compact()
         .init();

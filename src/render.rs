@@ -9,7 +9,8 @@ pub(crate) mod summary;
 pub(crate) mod table;
 pub(crate) mod time;
 
-use agent_trace_model::Ending;
+use agent_trace_model::{Ending, Finish};
+use agent_trace_store::journal::header::KeyKind;
 use agent_trace_store::trace::run::{Failure, Run, Standing};
 
 /// Digits of a run's id that are shown.
@@ -53,6 +54,31 @@ fn ending(run: &Run) -> Option<Ending> {
     run.end.as_ref().map(|end| end.end.ending)
 }
 
+/// The word for what ties HTTP exchanges together.
+pub(crate) fn key_kind(kind: KeyKind) -> &'static str {
+    match kind {
+        KeyKind::McpSession => "mcp_session",
+        KeyKind::Endpoint => "endpoint",
+        KeyKind::Caller => "caller",
+        KeyKind::Unknown => "unknown",
+    }
+}
+
+/// How an HTTP exchange ended, in words; none where it ended well.
+pub(crate) fn finish(finish: Finish) -> Option<&'static str> {
+    Some(match finish {
+        Finish::Complete => return None,
+        Finish::ClientGone => "the client went away",
+        Finish::ClientBroke => "the client's request broke off",
+        Finish::ServerBroke => "the server broke off",
+        Finish::Unreachable => "the server could not be reached",
+        Finish::TimedOut => "the server could not be reached in time",
+        Finish::Refused => "the relay did not forward it",
+        Finish::Idle => "nothing moved for too long",
+        Finish::RelayStopped => "the relay was stopped",
+    })
+}
+
 /// Why a run failed, in a few words.
 pub(crate) fn reason(failure: &Failure) -> String {
     match failure {
@@ -60,6 +86,12 @@ pub(crate) fn reason(failure: &Failure) -> String {
         Failure::Unanswered { step } => format!("step {step} unanswered"),
         Failure::LastCallFailed { tool, step } => {
             format!("{} (step {step})", escape::text(tool.as_bytes(), 40))
+        }
+        Failure::RefusedInHttp { method, step } => {
+            format!(
+                "{} refused (step {step})",
+                escape::text(method.as_bytes(), 40)
+            )
         }
     }
 }

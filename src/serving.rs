@@ -50,6 +50,8 @@ impl Serving {
         setup: impl FnOnce() -> Result<Setup, String> + Send + 'static,
         report: fn(&str),
     ) -> Result<Self, CommandError> {
+        #[cfg(unix)]
+        want_descriptors();
         let trouble: Arc<Mutex<Option<String>>> = Arc::default();
         let told = Arc::clone(&trouble);
         let hooks = Hooks {
@@ -198,5 +200,16 @@ impl Serving {
 }
 
 fn cannot_relay(listener: &Listener) -> impl FnOnce(std::io::Error) -> CommandError {
-    CommandError::failed(format!("cannot relay to {}", listener.to))
+    CommandError::failed(format!("cannot relay to {}", listener.to.origin()))
+}
+
+/// Each open stream takes two descriptors, and the usual limit of 1024 is there for programs
+/// that use `select`: we do not.
+#[cfg(unix)]
+fn want_descriptors() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where that is refused the limit stays as it is.
+    let _ = setrlimit(Resource::Nofile, limit);
 }

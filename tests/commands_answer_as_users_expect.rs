@@ -84,7 +84,8 @@ fn a_run_is_named_by_the_beginning_of_its_id() {
 #[test]
 fn an_id_that_names_two_runs_is_refused() {
     let home = Home::new();
-    home.record().talk(&Server::that_writes(ANSWER), "");
+    let server = Server::new().complains("a line\n").reads_to_the_end();
+    home.record().talk(&server, "");
     let header = home.only_run().entry.header;
     // Draws ids until two begin with the same four digits.
     let mut seen: HashMap<String, ProcessId> = HashMap::new();
@@ -103,10 +104,14 @@ fn an_id_that_names_two_runs_is_refused() {
             (other != process).then_some((prefix, [process, other]))
         })
         .unwrap();
+    let mut first = home.only_run().errors[0].envelope.clone();
+    first.sequence = 1;
     for process in pair {
         let mut header = header.clone();
         header.process = process;
-        Writer::create(&home.store(), header).unwrap();
+        let mut writer = Writer::create(&home.store(), header).unwrap();
+        writer.append(&first, b"a line\n").unwrap();
+        writer.flush().unwrap();
     }
     let said = home.run(["show", &prefix]);
     assert_eq!(said.code, 2, "{said:?}");

@@ -164,6 +164,7 @@ fn a_reload_drops_no_stream() {
     let said = daemon.reload("[[relay]]\nlisten = \"127.0.0.1:0\"\ntoo = 1\n");
     assert_eq!(said.code, 2, "{said:?}");
     for text in [
+        "going on as before",
         "line 3",
         "unknown field `too`",
         "did you mean `to`?",
@@ -260,6 +261,11 @@ fn what_is_open_comes_to_its_end_before_the_daemon_does() {
     daemon.signal("TERM");
     daemon.wait_for_log("ending: open exchanges have 30 s");
     assert_eq!(daemon.status()["stopping"], true);
+    let late = home.run(["daemon", "reload"]);
+    assert_eq!(
+        (late.code, late.err.as_str()),
+        (2, "error: the daemon is ending\n")
+    );
     server.send(json_answer(ANSWER));
     assert_eq!(client.read_message().body, ANSWER.as_bytes());
     wait_until_gone(&[daemon.process]);
@@ -361,6 +367,18 @@ fn a_long_path_to_the_store_is_no_hindrance() {
         .env("AGENT_TRACE_DIR", &store);
     assert_eq!(support::Said::by(&mut command, b"").code, 0);
     assert!(!socket.exists());
+}
+
+#[test]
+fn a_broken_file_keeps_nobody_from_ending_it() {
+    let home = Home::new();
+    let daemon = home.daemon(ADMIN);
+    for broken in ["[daemon", "[deamon]\n", "store = 7"] {
+        home.configure(broken);
+        assert_eq!(daemon.status()["stopping"], false, "{broken}");
+        assert_eq!(home.run(["daemon", "reload"]).code, 2, "{broken}");
+    }
+    home.ok(["daemon", "stop"]);
 }
 
 #[test]

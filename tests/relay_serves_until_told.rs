@@ -6,9 +6,10 @@
 #[path = "support/support.rs"]
 mod support;
 
+use std::io::BufRead;
 use std::net::TcpListener;
 use std::time::Duration;
-use support::http::{Origin, json_answer, post};
+use support::http::{Origin, Wire, json_answer, post};
 use support::{ANSWER, Home, REQUEST};
 
 #[test]
@@ -158,4 +159,35 @@ fn it_relays_whatever_recording_does() {
     assert!(broken.session.errors().contains("did you mean `record`?"));
     assert_eq!(broken.stop().code, 0);
     assert!(!home.store_folder().exists(), "nothing is recorded");
+}
+
+#[test]
+fn it_relays_on_when_nobody_reads_what_it_says() {
+    let home = Home::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = home.program();
+    command
+        .args(["--log", "info", "relay", "--listen", "127.0.0.1:0"])
+        // Nobody listens there, which is told each time.
+        .args(["--to", "http://127.0.0.1:9"])
+        .stderr(writer);
+    let session = support::Session::of(&mut command);
+    drop(command);
+    let mut reader = std::io::BufReader::new(reader);
+    let mut line = String::new();
+    let address = loop {
+        line.clear();
+        reader.read_line(&mut line).unwrap();
+        if let Some((_, rest)) = line.split_once("relaying http://") {
+            break rest.split(' ').next().unwrap().parse().unwrap();
+        }
+    };
+    drop(reader);
+    for _ in 0..3 {
+        let mut client = Wire::to(address);
+        client.send(post(REQUEST));
+        assert_eq!(client.read_message().status(), 502);
+    }
+    session.signal("TERM");
+    assert_eq!(session.wait().code, 0);
 }

@@ -5,9 +5,10 @@ use crate::Result;
 use crate::client::{Client, call, ping};
 use crate::place::{Contender, Place, Processors};
 use crate::process::SETTLE;
-use crate::recorded::{self, Recorded};
+use crate::recorded;
 use crate::report::{Goal, Measured};
 use crate::stats::{median, order};
+use crate::verdict::Recorded;
 use std::thread::sleep;
 
 const SIZE: usize = 1_000_000;

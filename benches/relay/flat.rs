@@ -3,7 +3,7 @@
 
 use crate::Result;
 use crate::client::{Client, call};
-use crate::place::{Contender, Place, Processors};
+use crate::place::{Contender, Place, Processors, SERVERS};
 use crate::process::Tree;
 use crate::recorded;
 use crate::report::{Goal, Measured};
@@ -20,7 +20,7 @@ pub(crate) fn run(calls: usize) -> Result<Vec<Measured>> {
     let mut relay = Client::start(place.command(Contender::Relay))?;
     direct.initialize()?;
     relay.initialize()?;
-    let memory = Tree::of(relay.pid()).without_servers();
+    let memory = Tree::of(relay.pid()).without(&SERVERS);
     let (mut without, mut with) = (Vec::new(), Vec::new());
     let blocks = calls / BLOCK;
     let (tenth, mut early) = (blocks / 10, 0.0);

@@ -5,9 +5,10 @@ use crate::Result;
 use crate::client::{Client, call, ping};
 use crate::place::{Contender, Place, Processors};
 use crate::process::{SETTLE, Tree, allowed_processors};
-use crate::recorded::{self, Recorded};
+use crate::recorded;
 use crate::report::{Goal, Measured};
 use crate::stats::{added, median, order, times};
+use crate::verdict::Recorded;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 

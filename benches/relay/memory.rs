@@ -4,10 +4,11 @@
 use crate::Result;
 use crate::abuse::{self, Abuse};
 use crate::client::{Client, Traffic, call, ping};
-use crate::place::{Contender, MIRROR, Place, Processors};
+use crate::place::{Contender, MIRROR, Place, Processors, SERVERS};
 use crate::process::Tree;
-use crate::recorded::{self, Recorded};
+use crate::recorded;
 use crate::report::{Goal, Measured};
+use crate::verdict::Recorded;
 use std::time::{Duration, Instant};
 
 const MOST_IDLE_MB: f64 = 12.0;
@@ -31,7 +32,7 @@ fn idle() -> Result<Measured> {
     let mut client = Client::start(place.command(Contender::Relay))?;
     client.initialize()?;
     client.ask(&call(1, "echo", r#""text":"hello""#))?;
-    let tree = Tree::of(client.pid()).without_servers();
+    let tree = Tree::of(client.pid()).without(&SERVERS);
     tree.wait_until_idle();
     let each = tree.memory_of_each();
     let traffic = client.close()?;
@@ -82,7 +83,7 @@ fn under(abuse: &Abuse, redact: bool, slowly: bool) -> Result<(f64, Recorded)> {
     let mut client = Client::start(place.relay(MIRROR, redact))?;
     // One small line there and back: the server runs.
     client.flood(&[&ping(0)])?;
-    let tree = Tree::of(client.pid()).without_servers();
+    let tree = Tree::of(client.pid()).without(&SERVERS);
     let (mut pieces, mut length) = (Vec::new(), 0);
     for piece in abuse.pieces() {
         pieces.push(piece);

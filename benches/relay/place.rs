@@ -12,6 +12,8 @@ use tempfile::TempDir;
 pub(crate) const SERVE: &str = "serve";
 pub(crate) const MIRROR: &str = "mirror";
 pub(crate) const PUMP: &str = "pump";
+/// The parts that are servers.
+pub(crate) const SERVERS: [&str; 2] = [SERVE, MIRROR];
 
 /// What can stand between the client and the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

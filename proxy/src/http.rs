@@ -54,8 +54,6 @@ pub use settings::{HostHeader, Settings};
 pub use stats::Stats;
 pub use upstream::{Upstream, UpstreamError};
 
-/// The most headers of a message.
-const MOST_HEADERS: usize = 256;
 /// How often a relay that is being stopped looks whether all is done.
 const LOOK: Duration = Duration::from_millis(10);
 

@@ -33,7 +33,7 @@ mod unix {
     use std::io::{self, Write};
 
     pub(super) fn run(command: DaemonCommand, flags: &Flags) -> Result<u8, CommandError> {
-        let store = || Config::load(flags).map(|config| config.store());
+        let store = || Config::find_store(flags);
         match command {
             DaemonCommand::Run(args) => foreground(&args, flags),
             DaemonCommand::Start => started(&launch::start(flags)?),

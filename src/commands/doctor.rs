@@ -13,6 +13,7 @@ use agent_trace_store::trace::run::Standing;
 use agent_trace_store::trace::{Run, Runs};
 use agent_trace_store::{Store, key};
 use owo_colors::OwoColorize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 /// How many of the newest runs are looked at.
@@ -157,13 +158,13 @@ fn runs(store: &Store, found: &mut Vec<(&'static str, Found)>) {
         found.push(("runs", Found::Note(in_one_line(error))));
     }
     let total = listing.runs.len();
-    let unsealed = listing
-        .runs
-        .iter()
-        .filter(|run| !run.live && run.segments.iter().any(|s| !s.sealed))
-        .count();
+    // Several runs may share a file.
+    let ended = listing.runs.iter().filter(|run| !run.live);
+    let journals = ended.flat_map(|run| &run.segments).filter(|s| !s.sealed);
+    let unsealed: BTreeSet<_> = journals.map(|s| (s.process, s.number)).collect();
+    let unsealed = unsealed.len();
     let newest = listing.runs.first();
-    let newest = newest.map(|run| format!(", newest {}", time::date(run.header.started)));
+    let newest = newest.map(|run| format!(", newest {}", time::date(run.started)));
     found.push((
         "runs",
         Found::Good(format!("{total}{}", newest.unwrap_or_default())),
@@ -173,10 +174,15 @@ fn runs(store: &Store, found: &mut Vec<(&'static str, Found)>) {
             format!("{unsealed} finished journals are not sealed; `agent-trace retention` does it");
         found.push(("runs", Found::Note(what)));
     }
-    for run in listing.runs.iter().take(RUNS) {
-        let trouble = store.open(run).ok().as_ref().and_then(trouble);
-        found.extend(trouble.map(|what| ("run", Found::Note(what))));
-    }
+    let newest = &listing.runs[..listing.runs.len().min(RUNS)];
+    let mut troubles = BTreeMap::new();
+    store.open_each(newest, &mut |at, run| {
+        if let Some(what) = run.ok().as_ref().and_then(trouble) {
+            troubles.insert(at, what);
+        }
+    });
+    let notes = troubles.into_values().map(Found::Note);
+    found.extend(notes.map(|note| ("run", note)));
 }
 
 /// What the recording of a run went through.

@@ -1,4 +1,8 @@
 //! `runs`: list recorded runs.
+//!
+//! - [`follow`]: those that begin and end from now on
+
+mod follow;
 
 use crate::cli::{Format, Runs as Args};
 use crate::config::Config;
@@ -9,30 +13,40 @@ use crate::render::table::{self, Align};
 use crate::render::{short, status, time};
 use agent_trace_store::trace::{FindError, Run, Runs};
 use owo_colors::OwoColorize;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     let store = config.store();
+    if args.follow {
+        return follow::run(&store, args.format);
+    }
     let listing = store.list().map_err(CommandError::path(store.root()))?;
     let limit = if args.limit == 0 {
         usize::MAX
     } else {
         args.limit
     };
-    // A run is reduced to its line at once: all of them may not fit into memory.
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     let mut unreadable = listing.unreadable;
-    for entry in listing.runs {
-        if rows.len().max(lines.len()) == limit {
-            break;
-        }
-        match store.open(&entry) {
+    // As many at once as may be needed, since the runs of a process are read together. Each
+    // is reduced to its line at once: all of them may not fit into memory.
+    let mut rest = &listing.runs[..];
+    while !rest.is_empty() && rows.len().max(lines.len()) < limit {
+        let (now, later) = rest.split_at(limit.min(rest.len()));
+        rest = later;
+        let (mut some_rows, mut some_lines) = (BTreeMap::new(), BTreeMap::new());
+        store.open_each(now, &mut |at, run| match run {
             Ok(run) if args.failed && run.failures().is_empty() => {}
-            Ok(run) if args.format == Format::Text => rows.push(row(&run)),
-            Ok(run) => lines.push(RunLine::of(&run)),
+            Ok(run) if args.format == Format::Text => drop(some_rows.insert(at, row(&run))),
+            Ok(run) => drop(some_lines.insert(at, RunLine::of(&run))),
             Err(error) => unreadable.push(error),
-        }
+        });
+        rows.extend(some_rows.into_values());
+        lines.extend(some_lines.into_values());
     }
+    rows.truncate(limit);
+    lines.truncate(limit);
     let mut errors = anstream::stderr().lock();
     for error in &unreadable {
         writeln!(errors, "{} {}", "warning:".yellow(), in_one_line(error))?;
@@ -48,7 +62,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
 
 fn row(run: &Run) -> [String; 8] {
     let calls = || run.steps.iter().filter(|step| step.tool().is_some());
-    let started = run.entry.header.started;
+    let started = run.entry.started;
     [
         short(run.entry.id),
         time::date(started),

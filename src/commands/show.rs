@@ -1,16 +1,23 @@
 //! `show`: print what happened in a run.
+//!
+//! - [`frames`]: its frames
+//! - [`http`]: the heads of its HTTP exchanges
+//! - [`follow`]: what happens in it right now
+
+mod follow;
+mod frames;
+mod http;
 
 use crate::cli::{Format, Show};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
-use crate::render::escape::text;
+use crate::render::escape::{self, text};
 use crate::render::json::{self, RunLine, StepLine};
-use crate::render::table::{self, Align};
 use crate::render::{lines, reason, short, status, summary, time};
-use agent_trace_model::{Ending, Stream};
-use agent_trace_store::journal::{Bodies, Flags};
+use agent_trace_model::Ending;
+use agent_trace_store::journal::Bodies;
+use agent_trace_store::journal::header::KeyKind;
 use agent_trace_store::trace::{Run, Runs};
-use agent_trace_wire::frame::Framing;
 use owo_colors::OwoColorize;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -18,13 +25,19 @@ use std::io::{self, Write};
 
 pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
     let store = config.store();
-    let run = store.open(&store.find(&args.run)?)?;
+    let entry = store.find(&args.run)?;
+    if args.follow {
+        return follow::run(&store, &entry, args);
+    }
+    let run = store.open(&entry)?;
     if let Some(number) = args.frame {
-        return frame(&run, number);
+        return frames::one(&run, number);
     }
     let mut out = anstream::stdout().lock();
     if args.frames {
-        frames(&mut out, &run, args.format)?;
+        frames::list(&mut out, &run, args.format)?;
+    } else if args.http {
+        http::list(&mut out, &run, args.format)?;
     } else if args.summary {
         let lines = summary::of(&run);
         match args.format {
@@ -68,13 +81,16 @@ struct Document<'a> {
 
 fn steps(out: &mut impl Write, run: &Run, args: &Show) -> io::Result<()> {
     head(out, run)?;
-    let options = lines::Options {
+    lines::print(out, run, options(args))?;
+    foot(out, run, args)
+}
+
+fn options(args: &Show) -> lines::Options {
+    lines::Options {
         limit: args.string_limit,
         numbers: args.numbers,
         stderr: args.stderr,
-    };
-    lines::print(out, run, options)?;
-    foot(out, run, args)
+    }
 }
 
 /// What the run is, before its steps.
@@ -85,20 +101,20 @@ fn head(out: &mut impl Write, run: &Run) -> io::Result<()> {
         text(run.client().as_bytes(), 40),
         text(run.server().as_bytes(), 40)
     );
-    let started = time::date(header.started);
+    let started = time::date(run.entry.started);
     writeln!(
         out,
         "{} {} {names}, {started}",
         "run".dimmed(),
         short(run.entry.id).bold()
     )?;
-    let command: Vec<String> = run
-        .opening
-        .command
-        .iter()
-        .map(|word| text(word.as_bytes(), 0))
-        .collect();
-    writeln!(out, "{} {}", "    command:".dimmed(), command.join(" "))?;
+    if run.entry.http {
+        how_http(out, run)?;
+    } else {
+        let words = run.opening.command.iter();
+        let command: Vec<String> = words.map(|word| text(word.as_bytes(), 0)).collect();
+        writeln!(out, "{} {}", "    command:".dimmed(), command.join(" "))?;
+    }
     if !header.redaction.on {
         writeln!(
             out,
@@ -115,6 +131,31 @@ fn head(out: &mut impl Write, run: &Run) -> io::Result<()> {
     Ok(())
 }
 
+/// How client and server of an HTTP session reach each other.
+fn how_http(out: &mut impl Write, run: &Run) -> io::Result<()> {
+    let place = |text: &Option<String>| escape::text(text.as_deref().unwrap_or("?").as_bytes(), 0);
+    let opening = &run.opening;
+    let (listen, upstream) = (place(&opening.listen), place(&opening.upstream));
+    writeln!(out, "{} {listen} → {upstream}", "    http:".dimmed())?;
+    let mut about = Vec::new();
+    if let Some(revision) = run.revision() {
+        about.push(format!("MCP {}", text(revision.as_bytes(), 40)));
+    }
+    about.extend(run.key_kind().map(|kind| match kind {
+        KeyKind::McpSession => "tied together by a session id".into(),
+        KeyKind::Endpoint => "tied together by an endpoint".into(),
+        KeyKind::Caller => "what one caller asked".into(),
+        KeyKind::Unknown => "tied together in a way that this version does not know".into(),
+    }));
+    if let Some(agent) = &opening.user_agent {
+        about.push(text(agent.as_bytes(), 80));
+    }
+    if !about.is_empty() {
+        writeln!(out, "    {}", about.join(", "))?;
+    }
+    Ok(())
+}
+
 /// How it ended and what is missing, after its steps.
 fn foot(out: &mut impl Write, run: &Run, args: &Show) -> io::Result<()> {
     let status = status(run);
@@ -127,6 +168,10 @@ fn foot(out: &mut impl Write, run: &Run, args: &Show) -> io::Result<()> {
     // One reason is in the line above.
     for failure in run.failures().iter().skip(1) {
         writeln!(out, "    {} {}", "failed:".red(), reason(failure))?;
+    }
+    if run.is_clipped() {
+        let gone = "its beginning is not kept any more";
+        writeln!(out, "    {} {gone}", "clipped:".yellow())?;
     }
     if run.missing > 0 {
         writeln!(
@@ -184,122 +229,4 @@ fn ending(run: &Run) -> String {
         .as_deref()
         .map(|error| format!(": {}", text(error.as_bytes(), 0)));
     format!(" ({how}{status}{})", error.unwrap_or_default())
-}
-
-/// Writes the recorded bytes of one frame.
-fn frame(run: &Run, number: u64) -> Result<u8, CommandError> {
-    let records = run
-        .frames
-        .iter()
-        .map(|frame| &frame.record)
-        .chain(&run.errors);
-    let record = records
-        .into_iter()
-        .find(|record| record.envelope.sequence == number)
-        .ok_or_else(|| CommandError::Usage {
-            what: format!("run {} has no frame {number}", short(run.entry.id)),
-            hint: "`agent-trace show RUN --frames` lists them with their numbers",
-        })?;
-    let mut out = io::stdout().lock();
-    out.write_all(&record.payload)?;
-    out.flush()?;
-    Ok(exit::SUCCESS)
-}
-
-/// One frame in a list.
-#[derive(Serialize)]
-struct FrameLine {
-    frame: u64,
-    time: String,
-    stream: Stream,
-    framing: &'static str,
-    /// On the wire.
-    length: u64,
-    /// In the journal.
-    recorded: usize,
-    redacted: usize,
-    flags: Vec<&'static str>,
-}
-
-fn frames(out: &mut impl Write, run: &Run, format: Format) -> Result<(), CommandError> {
-    let mut records: Vec<_> = run
-        .frames
-        .iter()
-        .map(|frame| &frame.record)
-        .chain(&run.errors)
-        .collect();
-    records.sort_by_key(|record| record.envelope.sequence);
-    let lines: Vec<FrameLine> = records
-        .into_iter()
-        .map(|record| {
-            let envelope = &record.envelope;
-            FrameLine {
-                frame: envelope.sequence,
-                time: time::rfc3339(envelope.wall),
-                stream: envelope.stream,
-                framing: match envelope.framing {
-                    Framing::Newline => "newline",
-                    Framing::ContentLength => "content-length",
-                    Framing::Event => "event",
-                    Framing::Body => "body",
-                    Framing::Stray => "stray",
-                },
-                length: envelope.length,
-                recorded: record.payload.len(),
-                redacted: envelope.spans.len(),
-                flags: flags(envelope.flags),
-            }
-        })
-        .collect();
-    match format {
-        Format::Text => {}
-        Format::Json => return Ok(json::document(&lines)?),
-        Format::Jsonl => return Ok(lines.iter().try_for_each(json::line)?),
-    }
-    let rows: Vec<[String; 7]> = lines
-        .iter()
-        .map(|line| {
-            let stream = match line.stream {
-                Stream::ClientToServer => "client",
-                Stream::ServerToClient => "server",
-                Stream::Stderr => "stderr",
-            };
-            [
-                line.frame.to_string(),
-                line.time.clone(),
-                stream.into(),
-                line.framing.into(),
-                line.length.to_string(),
-                line.redacted.to_string(),
-                line.flags.join(" "),
-            ]
-        })
-        .collect();
-    use Align::{Left, Right};
-    let heading = [
-        ("FRAME", Right),
-        ("TIME", Left),
-        ("FROM", Left),
-        ("FRAMING", Left),
-        ("BYTES", Right),
-        ("REDACTED", Right),
-        ("FLAGS", Left),
-    ];
-    Ok(table::print(out, heading, &rows)?)
-}
-
-fn flags(flags: Flags) -> Vec<&'static str> {
-    let names = [
-        (Flags::CUT, "cut"),
-        (Flags::INCOMPLETE, "incomplete"),
-        (Flags::LOSSY, "lossy"),
-        (Flags::BODIES_DIGESTED, "digested"),
-        (Flags::UNDELIVERED, "undelivered"),
-        (Flags::SPANS_CUT, "more-redacted"),
-    ];
-    names
-        .into_iter()
-        .filter(|(flag, _)| flags.has(*flag))
-        .map(|(_, name)| name)
-        .collect()
 }

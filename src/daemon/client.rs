@@ -18,7 +18,7 @@ pub(crate) enum ClientError {
     NotRunning(Store),
     #[error("the daemon{} runs but does not answer", of(.0))]
     Silent(Holder, #[source] io::Error),
-    #[error("the daemon goes on as before: {0}")]
+    #[error("{0}")]
     Refused(String),
     #[error("the daemon answered something that is not known here")]
     Unknown,

@@ -94,15 +94,17 @@ impl Listeners {
 
     /// How each does.
     pub(super) fn status(&self, serving: &Serving) -> Vec<Relayed> {
-        let status = |slot: &Slot| Relayed {
-            name: slot.wanted.name.clone(),
-            client: slot.wanted.client.clone(),
-            url: slot
-                .wanted
-                .url(*slot.state.as_ref().unwrap_or(&slot.wanted.listen)),
-            to: slot.wanted.to.to_string(),
-            error: slot.state.as_ref().err().cloned(),
-            totals: serving.totals(slot.source),
+        let status = |slot: &Slot| {
+            let address = *slot.state.as_ref().unwrap_or(&slot.wanted.listen);
+            Relayed {
+                name: slot.wanted.name.clone(),
+                client: slot.wanted.client.clone(),
+                listen: address.to_string(),
+                url: slot.wanted.url(address),
+                to: slot.wanted.to.to_string(),
+                error: slot.state.as_ref().err().cloned(),
+                totals: serving.totals(slot.source),
+            }
         };
         self.slots.iter().map(status).collect()
     }

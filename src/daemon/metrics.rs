@@ -118,9 +118,14 @@ pub(super) fn text(counted: &Counted<'_>) -> String {
     page.0
 }
 
+/// What tells a listener apart. The path of a server's URL may be a secret, and whoever can
+/// connect reads this page: it is left out.
 fn labels(listener: &Relayed) -> [(&'static str, &str); 2] {
-    let server = listener.name.as_deref().unwrap_or(&listener.to);
-    [("listener", &listener.url), ("server", server)]
+    let to = &listener.to;
+    let host = to.find("://").map_or(0, |at| at + 3);
+    let path = to[host..].find('/').map_or(to.len(), |at| host + at);
+    let server = listener.name.as_deref().unwrap_or(&to[..path]);
+    [("listener", &listener.listen), ("server", server)]
 }
 
 /// A page that is being written. Each name is written with the program's before it.
@@ -199,11 +204,12 @@ mod tests {
             frames: [3, 4, 0],
             ..Stats::default()
         };
-        let listeners = [Relayed {
-            name: Some("a \"b\"\\\n".into()),
-            url: "http://127.0.0.1:1".into(),
+        let listeners = [Some("a \"b\"\\\n"), None].map(|name| Relayed {
+            name: name.map(str::to_owned),
+            listen: "127.0.0.1:1".into(),
+            to: "https://x:2/secret".into(),
             ..Relayed::default()
-        }];
+        });
         let text = text(&Counted {
             started: 7,
             relayed: &relayed,
@@ -224,7 +230,8 @@ mod tests {
             "agent_trace_frames_total{to=\"client\"} 4",
             "agent_trace_recording 1",
             "agent_trace_start_time_seconds 7",
-            r#"agent_trace_listener_up{listener="http://127.0.0.1:1",server="a \"b\"\\\n"} 1"#,
+            r#"agent_trace_listener_up{listener="127.0.0.1:1",server="a \"b\"\\\n"} 1"#,
+            r#"agent_trace_listener_up{listener="127.0.0.1:1",server="https://x:2"} 1"#,
         ] {
             assert!(text.lines().any(|it| it == line), "{line}: {text}");
         }

@@ -86,8 +86,11 @@ pub(crate) struct Recorded {
 pub(crate) struct Relayed {
     pub(crate) name: Option<String>,
     pub(crate) client: Option<String>,
-    /// What clients connect to.
+    /// The address that it listens on.
+    pub(crate) listen: String,
+    /// What clients have to be told: that address with the path of the server's URL.
     pub(crate) url: String,
+    /// The server's URL.
     pub(crate) to: String,
     /// Why it does not listen, if it does not.
     pub(crate) error: Option<String>,

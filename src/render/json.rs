@@ -5,9 +5,10 @@
 //! bytes became U+FFFD.
 
 use super::time::rfc3339;
-use super::{escape, reason};
+use super::{escape, key_kind, reason};
+use agent_trace_model::{Finish, Stream};
 use agent_trace_store::trace::run::{Run, Standing};
-use agent_trace_store::trace::step::Step;
+use agent_trace_store::trace::step::{Place, Step, StepKind};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -43,6 +44,23 @@ pub(crate) struct RunLine {
     duration: u64,
     client: String,
     server: String,
+    /// `stdio` or `http`.
+    transport: String,
+    /// The revision of the protocol, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listen: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<String>,
+    /// What ties its HTTP exchanges together: `mcp_session`, `endpoint` or `caller`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_key: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_agent: Option<String>,
+    /// How many HTTP exchanges there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exchanges: Option<usize>,
     standing: &'static str,
     calls: usize,
     failed_calls: usize,
@@ -67,10 +85,17 @@ impl RunLine {
         Self {
             run: run.entry.id.to_string(),
             session: run.entry.session.to_string(),
-            started: rfc3339(header.started),
-            duration: run.last.saturating_sub(header.started),
+            started: rfc3339(run.entry.started),
+            duration: run.last.saturating_sub(run.entry.started),
             client: run.client(),
             server: run.server().to_owned(),
+            transport: run.transport().to_owned(),
+            revision: run.revision(),
+            listen: run.opening.listen.clone(),
+            upstream: run.opening.upstream.clone(),
+            session_key: run.key_kind().map(key_kind),
+            user_agent: run.opening.user_agent.clone(),
+            exchanges: run.entry.http.then_some(run.exchanges.len()),
             standing: match run.standing() {
                 Standing::Live => "live",
                 Standing::Ended => "ended",
@@ -97,7 +122,7 @@ impl RunLine {
 pub(crate) struct StepLine<'a> {
     step: usize,
     time: String,
-    from: agent_trace_model::Stream,
+    from: Stream,
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<&'a str>,
@@ -108,9 +133,22 @@ pub(crate) struct StepLine<'a> {
     duration: Option<u64>,
     #[serde(skip_serializing_if = "is_zero")]
     progress: u32,
-    request: Recorded<'a>,
+    /// How many requests it took, where the server asked for input.
+    #[serde(skip_serializing_if = "is_one")]
+    rounds: u32,
+    /// Number of the HTTP exchange that it began in.
+    #[serde(skip_serializing_if = "is_zero")]
+    exchange: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http_status: Option<u16>,
+    /// How the HTTP exchange ended, where that has a say in the outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finish: Option<Finish>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<Recorded<'a>>,
     /// Number of the frame that it was in, for `show --frame`.
-    request_frame: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_frame: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response: Option<Recorded<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,8 +183,10 @@ impl<'a> Recorded<'a> {
 
 impl<'a> StepLine<'a> {
     pub(crate) fn of(run: &'a Run, step: &'a Step) -> Self {
-        use agent_trace_store::trace::step::StepKind;
-        let number = |frame: usize| run.frames[frame].record.envelope.sequence;
+        let number = |place: &Place| {
+            let frame = run.frames.get(place.frame)?;
+            Some(frame.record.envelope.sequence)
+        };
         Self {
             step: step.number,
             time: rfc3339(step.wall),
@@ -157,25 +197,31 @@ impl<'a> StepLine<'a> {
                 StepKind::Answer => "answer",
                 StepKind::Other => "other",
                 StepKind::Stray => "stray",
+                StepKind::Http => "http",
             },
             method: step.method.as_deref(),
             target: step.target.as_deref(),
             outcome: step.outcome.as_str(),
             duration: step.duration,
             progress: step.progress,
-            request: Recorded::of(step.opened.text(&run.frames)),
-            request_frame: number(step.opened.frame),
-            response: step
-                .closed
-                .as_ref()
-                .map(|place| Recorded::of(place.text(&run.frames))),
-            response_frame: step.closed.as_ref().map(|place| number(place.frame)),
+            rounds: step.rounds,
+            exchange: step.exchange,
+            http_status: step.status,
+            finish: step.finish,
+            request: (step.opened.as_ref()).map(|place| Recorded::of(place.text(&run.frames))),
+            request_frame: step.opened.as_ref().and_then(number),
+            response: step.response(&run.frames).map(Recorded::of),
+            response_frame: step.closed.as_ref().and_then(number),
         }
     }
 }
 
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 #[cfg(test)]

@@ -7,11 +7,13 @@
 //! client.
 
 use super::escape::text;
+use super::finish;
 use super::time::{Clock, bytes, seconds};
 use agent_trace_model::{Outcome, Stream};
 use agent_trace_store::journal::Flags;
+use agent_trace_store::trace::Exchange;
 use agent_trace_store::trace::run::Run;
-use agent_trace_store::trace::step::{Step, StepKind};
+use agent_trace_store::trace::step::{Place, Step, StepKind};
 use agent_trace_wire::message::{member, string};
 use owo_colors::OwoColorize;
 use std::io::{self, Write};
@@ -27,28 +29,14 @@ pub(crate) struct Options {
 
 /// Prints a run's steps, and between them its gaps and, if asked for, its standard error.
 pub(crate) fn print(out: &mut impl Write, run: &Run, options: Options) -> io::Result<()> {
-    let printer = Printer {
-        clock: Clock::local(),
-        server: text(run.server().as_bytes(), 40),
-        client: text(run.client().as_bytes(), 40),
-        run,
-        options,
-    };
+    let clock = Clock::local();
+    let printer = Printer::new(run, options, &clock);
     let mut others: Vec<(u64, String)> = Vec::new();
-    for (envelope, gap) in &run.gaps {
-        let what = format!(
-            "-- {} not recorded: {}",
-            bytes(gap.bytes),
-            text(gap.reason.as_bytes(), 80)
-        );
-        others.push((envelope.wall, what.yellow().to_string()));
-    }
+    let gaps = 0..run.gaps.len();
+    others.extend(gaps.map(|at| (run.gaps[at].0.wall, printer.gap(at))));
     if options.stderr {
-        for record in &run.errors {
-            let line = text(record.payload.trim_ascii_end(), options.limit);
-            let line = format!("{} stderr: {line}", printer.server.cyan());
-            others.push((record.envelope.wall, line));
-        }
+        let errors = 0..run.errors.len();
+        others.extend(errors.map(|at| (run.errors[at].envelope.wall, printer.error(at))));
     }
     others.sort_by_key(|(wall, _)| *wall);
     let mut others = others.into_iter().peekable();
@@ -56,21 +44,32 @@ pub(crate) fn print(out: &mut impl Write, run: &Run, options: Options) -> io::Re
         while let Some((wall, line)) = others.next_if(|(wall, _)| *wall <= step.wall) {
             printer.line(out, wall, None, &line)?;
         }
-        printer.line(out, step.wall, Some(step.number), &printer.step(step))?;
+        printer.whole(out, step)?;
     }
     others.try_for_each(|(wall, line)| printer.line(out, wall, None, &line))
 }
 
-struct Printer<'a> {
+/// Prints pieces of a run.
+pub(crate) struct Printer<'a> {
     run: &'a Run,
     options: Options,
-    clock: Clock,
+    clock: &'a Clock,
     server: String,
     client: String,
 }
 
-impl Printer<'_> {
-    fn line(
+impl<'a> Printer<'a> {
+    pub(crate) fn new(run: &'a Run, options: Options, clock: &'a Clock) -> Self {
+        Self {
+            clock,
+            server: text(run.server().as_bytes(), 40),
+            client: text(run.client().as_bytes(), 40),
+            run,
+            options,
+        }
+    }
+
+    pub(crate) fn line(
         &self,
         out: &mut impl Write,
         wall: u64,
@@ -84,52 +83,80 @@ impl Printer<'_> {
         writeln!(out, "{} {line}", self.clock.time(wall).dimmed())
     }
 
-    fn step(&self, step: &Step) -> String {
-        let frames = &self.run.frames;
+    /// A step with what came of it.
+    pub(crate) fn whole(&self, out: &mut impl Write, step: &Step) -> io::Result<()> {
+        self.line(out, step.wall, Some(step.number), &self.step(step))
+    }
+
+    /// A step that is still going on.
+    pub(crate) fn unfinished(&self, out: &mut impl Write, step: &Step) -> io::Result<()> {
+        let line = format!("{} {}", self.asks(step), "<unfinished ...>".dimmed());
+        self.line(out, step.wall, Some(step.number), &line)
+    }
+
+    /// A gap, by its position.
+    pub(crate) fn gap(&self, at: usize) -> String {
+        let gap = &self.run.gaps[at].1;
+        let reason = text(gap.reason.as_bytes(), 80);
+        let what = format!("-- {} not recorded: {reason}", bytes(gap.bytes));
+        what.yellow().to_string()
+    }
+
+    /// A line of standard error, by its position.
+    pub(crate) fn error(&self, at: usize) -> String {
+        let payload = self.run.errors[at].payload.trim_ascii_end();
+        let line = text(payload, self.options.limit);
+        format!("{} stderr: {line}", self.server.cyan())
+    }
+
+    /// `github tools/call get_issue({"number":7})`
+    fn asks(&self, step: &Step) -> String {
         let asked = if step.is_clients() {
             &self.server
         } else {
             &self.client
         };
         let asked = asked.cyan();
-        let shown = |json: Option<&[u8]>| text(json.unwrap_or_default(), self.options.limit);
+        if step.kind == StepKind::Http {
+            return format!("{asked} {}", self.call(step));
+        }
+        let arguments = step.arguments(&self.run.frames).unwrap_or_default();
+        let arguments = text(arguments, self.options.limit);
+        format!("{asked} {}({arguments})", self.call(step))
+    }
+
+    fn step(&self, step: &Step) -> String {
+        let asked = if step.is_clients() {
+            &self.server
+        } else {
+            &self.client
+        };
+        let shown = || {
+            let bytes = step.request(&self.run.frames).trim_ascii_end();
+            text(bytes, self.options.limit)
+        };
+        let flaws = || self.flaws(step.opened.as_ref()).yellow().to_string();
         match step.kind {
-            StepKind::Request => {
-                let arguments = shown(step.arguments(frames));
-                format!(
-                    "{asked} {}({arguments}) = {}",
-                    self.call(step),
-                    self.answer(step)
-                )
+            StepKind::Request => format!("{} = {}", self.asks(step), self.answer(step)),
+            StepKind::Http => format!("{} = {}", self.asks(step), self.http(step)),
+            // One that got through says no more than that.
+            StepKind::Notification if step.outcome == Outcome::Error => {
+                format!("{} = {}", self.asks(step), self.answer(step))
             }
-            StepKind::Notification => {
-                format!(
-                    "{asked} {}({})",
-                    self.call(step),
-                    shown(step.arguments(frames))
-                )
-            }
-            StepKind::Answer => {
-                let what = text(step.opened.text(frames), self.options.limit);
-                format!("{asked} answer to no known request: {}", what.yellow())
-            }
-            StepKind::Other => {
-                let bytes = step.opened.text(frames).trim_ascii_end();
-                let what = text(bytes, self.options.limit);
-                format!("{asked} not a message: {}{what}", self.flaws(step).yellow())
-            }
+            StepKind::Notification => self.asks(step),
+            StepKind::Answer => format!(
+                "{} answer to no known request: {}",
+                asked.cyan(),
+                shown().yellow()
+            ),
+            StepKind::Other => format!("{} not a message: {}{}", asked.cyan(), flaws(), shown()),
             StepKind::Stray => {
                 let stream = match step.from {
+                    _ if step.exchange > 0 => "event",
                     Stream::ClientToServer => "stdin",
                     Stream::ServerToClient | Stream::Stderr => "stdout",
                 };
-                let bytes = step.opened.text(frames).trim_ascii_end();
-                let what = text(bytes, self.options.limit);
-                format!(
-                    "{} {stream}: {}{what}",
-                    self.server.cyan(),
-                    self.flaws(step).yellow()
-                )
+                format!("{} {stream}: {}{}", self.server.cyan(), flaws(), shown())
             }
         }
     }
@@ -149,12 +176,12 @@ impl Printer<'_> {
         let shown = || text(json, self.options.limit);
         let what = match step.outcome {
             Outcome::Ok => shown(),
-            Outcome::Error => format!("error {}", error(json, self.options.limit))
+            Outcome::Error => format!("error {}", self.error_of(step, json))
                 .red()
                 .to_string(),
             Outcome::ToolError => format!("tool error {}", shown()).red().to_string(),
             Outcome::Unanswered => "? (unanswered)".red().to_string(),
-            Outcome::Cancelled if step.closed.is_some() => {
+            Outcome::Cancelled if step.closed.is_some() && step.duration.is_some() => {
                 format!("? (cancelled; late: {})", shown())
                     .yellow()
                     .to_string()
@@ -163,15 +190,91 @@ impl Printer<'_> {
             Outcome::NotRecorded => "? (not recorded)".yellow().to_string(),
             Outcome::Pending => "? (pending)".yellow().to_string(),
         };
-        match step.duration {
-            Some(duration) => format!("{what} {}", format!("<{}>", seconds(duration)).dimmed()),
-            None => what,
-        }
+        format!("{what}{}", self.remarks(step))
     }
 
-    /// What is wrong with the frame of a step, in words.
-    fn flaws(&self, step: &Step) -> String {
-        let envelope = &self.run.frames[step.opened.frame].record.envelope;
+    /// What HTTP said to an exchange that is a step itself.
+    fn http(&self, step: &Step) -> String {
+        let exchange = self.run.exchanges.get(&step.exchange);
+        let media = exchange.and_then(Exchange::content_type);
+        let mut what = match step.status {
+            Some(status) => format!("{status}"),
+            None => "?".into(),
+        };
+        if let Some(media) = media {
+            what.push(' ');
+            what.push_str(&text(media.as_bytes(), 60));
+        }
+        what = match step.outcome {
+            Outcome::Error | Outcome::Unanswered => what.red().to_string(),
+            Outcome::Pending => format!("{what} {}", "(open)".yellow()),
+            _ => what,
+        };
+        format!("{what}{}", self.remarks(step))
+    }
+
+    /// What is said after an answer: how it went, and how long it took.
+    fn remarks(&self, step: &Step) -> String {
+        let mut remarks = String::new();
+        if step.rounds > 1 {
+            remarks.push_str(&format!(" ({} rounds)", step.rounds));
+        }
+        // That a stream was closed by the one who opened it is how streams end.
+        let told = step.outcome.is_failure() || step.kind != StepKind::Http;
+        if let Some(finish) = step.finish.filter(|_| told).and_then(finish) {
+            remarks.push_str(&format!(" ({finish})").yellow().to_string());
+        }
+        let mut flaws = String::new();
+        for place in [&step.opened, &step.closed].into_iter().flatten() {
+            flaws.push_str(&self.flaws(Some(place)));
+        }
+        let exchange = self.run.exchanges.get(&step.exchange);
+        for (_, what) in exchange.iter().flat_map(|e| &e.not_decoded) {
+            let (coding, reason) = (what.coding.as_bytes(), what.reason.as_bytes());
+            let (coding, reason) = (text(coding, 20), text(reason, 20));
+            flaws.push_str(&format!("[{coding} body not decoded: {reason}] "));
+        }
+        if !flaws.is_empty() {
+            remarks.push_str(&format!(" {}", flaws.trim_end().yellow()));
+        }
+        if let Some(duration) = step.duration {
+            remarks.push_str(&format!(" {}", format!("<{}>", seconds(duration)).dimmed()));
+        }
+        remarks
+    }
+
+    /// `HTTP 404 -32602 "Unknown tool"`
+    fn error_of(&self, step: &Step, json: &[u8]) -> String {
+        let limit = self.options.limit;
+        let status = step.status.filter(|status| *status >= 400);
+        let mut what = match status {
+            Some(status) => format!("HTTP {status}"),
+            None => String::new(),
+        };
+        let code = member(json, "code").unwrap_or_default();
+        let said = match member(json, "message").and_then(string) {
+            Some(message) => format!("{} \"{}\"", text(code, 20), text(message.as_bytes(), limit)),
+            // What HTTP said is no error of the protocol.
+            None if code.is_empty() && status.is_some() => {
+                let body = step.response(&self.run.frames).unwrap_or_default();
+                text(body.trim_ascii(), limit)
+            }
+            None => text(json, limit),
+        };
+        if !what.is_empty() && !said.is_empty() {
+            what.push(' ');
+        }
+        what.push_str(&said);
+        what
+    }
+
+    /// What is wrong with a frame, in words.
+    fn flaws(&self, place: Option<&Place>) -> String {
+        let frame = place.and_then(|place| self.run.frames.get(place.frame));
+        let Some(frame) = frame else {
+            return String::new();
+        };
+        let envelope = &frame.record.envelope;
         let mut flaws = String::new();
         if envelope.flags.has(Flags::CUT) {
             flaws.push_str(&format!("[{} in all] ", bytes(envelope.length)));
@@ -185,15 +288,9 @@ impl Printer<'_> {
         if envelope.flags.has(Flags::UNDELIVERED) {
             flaws.push_str("[not delivered] ");
         }
+        if envelope.flags.has(Flags::ALTERED) {
+            flaws.push_str("[altered by the relay] ");
+        }
         flaws
-    }
-}
-
-/// `-32602 "Unknown tool"`
-fn error(json: &[u8], limit: usize) -> String {
-    let code = member(json, "code").unwrap_or_default();
-    match member(json, "message").and_then(string) {
-        Some(message) => format!("{} \"{}\"", text(code, 20), text(message.as_bytes(), limit)),
-        None => text(json, limit),
     }
 }

@@ -49,7 +49,7 @@ fn line(run: &Run, name: &str, steps: &[&Step]) -> Line {
     times.sort_unstable();
     let size = |step: &Step| {
         let closed = step.closed.as_ref().map_or(0, |place| place.range.len());
-        (step.opened.text(&run.frames).len() + closed) as u64
+        (step.request(&run.frames).len() + closed) as u64
     };
     Line {
         name: name.to_owned(),

@@ -135,7 +135,7 @@ pub fn apply(store: &Store, limits: Limits) -> io::Result<Applied> {
     let mut left: u64 = store.segments()?.iter().map(size).sum();
     // Oldest first.
     for run in store.list()?.runs.into_iter().rev().filter(|run| !run.live) {
-        let age = now.saturating_sub(Duration::from_nanos(run.header.started));
+        let age = now.saturating_sub(Duration::from_nanos(run.started));
         let too_old = limits.age.is_some_and(|limit| age > limit);
         let too_much = limits.bytes.is_some_and(|limit| left > limit);
         if !too_old && !too_much {

@@ -1,23 +1,38 @@
 //! Reading runs back: list them, find one, open it.
 //!
-//! Until there is an index, this reads the journals themselves, and a run is a session:
-//! what a stdio relay process recorded. [`Runs`] is what the index will take over.
+//! Until there is an index, this reads the journals themselves, and a run is a session: the
+//! one of a stdio relay process, or one of many that an HTTP relay process recorded. [`Runs`]
+//! is what the index will take over.
 //!
+//! - [`listing`]: which runs there are
+//! - [`read`]: the runs of a process, in one pass over its files
 //! - [`run`]: everything that was recorded of one run
-//! - [`step`]: from frames to steps: which answer belongs to which request, and what came of it
+//! - [`exchange`]: its HTTP exchanges
+//! - [`step`]: its frames, and the steps that they make up
+//! - [`steps`]: which answer belongs to which request, and what came of it
+//! - [`tail`], [`follow`]: what is recorded right now
 
+pub mod exchange;
+pub mod follow;
+
+mod listing;
+mod read;
 pub mod run;
 pub mod step;
+pub mod steps;
+pub mod tail;
 
 use crate::journal::header::Header;
-use crate::journal::reader::{OpenError, is_locked, peek};
+use crate::journal::reader::OpenError;
 use crate::layout::{SegmentPath, Store};
 use agent_trace_model::{ProcessId, RunId, SessionId};
 use std::collections::BTreeMap;
 use std::io;
 
+pub use exchange::Exchange;
 pub use run::Run;
 pub use step::Step;
+pub use steps::Steps;
 
 /// The fewest digits of an id that name a run.
 const SHORTEST_PREFIX: usize = 4;
@@ -35,6 +50,15 @@ pub trait Runs {
     /// # Errors
     /// When none of its files can be read.
     fn open(&self, run: &RunEntry) -> Result<Run, OpenError>;
+
+    /// Opens these runs one after another and hands out each with its position among them.
+    /// The files of a process are read once for all of its runs; so it may be in another
+    /// order.
+    fn open_each(&self, runs: &[RunEntry], each: &mut dyn FnMut(usize, Result<Run, OpenError>)) {
+        for (position, run) in runs.iter().enumerate() {
+            each(position, self.open(run));
+        }
+    }
 
     /// The one run that is meant: by `latest`, its id, or a prefix of that.
     ///
@@ -94,14 +118,18 @@ pub struct Listing {
     pub unreadable: Vec<OpenError>,
 }
 
-/// A run, as far as the headers of its files tell.
+/// A run, as far as is known without reading all of it.
 #[derive(Clone, Debug)]
 pub struct RunEntry {
     /// Its id.
     pub id: RunId,
     /// The session that it is.
     pub session: SessionId,
-    /// What its first file says of itself.
+    /// Whether it is one of the sessions of an HTTP relay, with which it shares its files.
+    pub http: bool,
+    /// When it began, in nanoseconds since 1970.
+    pub started: u64,
+    /// What the first file of its process says of itself.
     pub header: Header,
     /// Its files in their order.
     pub segments: Vec<SegmentPath>,
@@ -129,66 +157,26 @@ pub fn run_id(workspace: &str, session: SessionId) -> RunId {
     RunId::from_digest(digest)
 }
 
-/// Whether a process still writes its journal, of which this is the last known file.
-fn is_live(last: &SegmentPath) -> bool {
-    let (mut path, mut number) = (last.path.clone(), last.number);
-    loop {
-        if is_locked(&path).unwrap_or(false) {
-            return true;
-        }
-        // It may have gone on in a new file since the folder was read.
-        number += 1;
-        path.set_file_name(SegmentPath::name(last.process, number, false));
-        if !path.exists() {
-            return false;
-        }
-    }
-}
-
 impl Runs for Store {
     fn list(&self) -> io::Result<Listing> {
-        let mut listing = Listing::default();
-        let mut processes: BTreeMap<ProcessId, Vec<SegmentPath>> = BTreeMap::new();
-        for segment in self.segments()? {
-            processes.entry(segment.process).or_default().push(segment);
-        }
-        for (process, segments) in processes {
-            // The first file that can be read speaks for all.
-            let (mut header, mut failed) = (None, Vec::new());
-            for segment in &segments {
-                match peek(segment) {
-                    Ok(found) => {
-                        header = Some(found);
-                        break;
-                    }
-                    Err(error) => failed.push(error),
-                }
-            }
-            listing.unreadable.append(&mut failed);
-            let Some(header) = header else { continue };
-            let session = SessionId {
-                process,
-                ordinal: 1,
-            };
-            let live = segments
-                .last()
-                .is_some_and(|last| !last.sealed && is_live(last));
-            listing.runs.push(RunEntry {
-                id: run_id(&header.workspace, session),
-                session,
-                live,
-                header,
-                segments,
-            });
-        }
-        listing.runs.sort_by(|a, b| {
-            let key = |run: &RunEntry| (run.header.started, run.session);
-            key(b).cmp(&key(a))
-        });
-        Ok(listing)
+        listing::list(self)
     }
 
     fn open(&self, run: &RunEntry) -> Result<Run, OpenError> {
-        Run::read(run)
+        read::one(run)
+    }
+
+    fn open_each(&self, runs: &[RunEntry], each: &mut dyn FnMut(usize, Result<Run, OpenError>)) {
+        let mut processes: BTreeMap<ProcessId, Vec<usize>> = BTreeMap::new();
+        for (position, run) in runs.iter().enumerate() {
+            let process = run.session.process;
+            processes.entry(process).or_default().push(position);
+        }
+        for positions in processes.values().rev() {
+            let entries: Vec<&RunEntry> = positions.iter().map(|at| &runs[*at]).collect();
+            for (run, position) in read::all(&entries).into_iter().zip(positions) {
+                each(*position, run);
+            }
+        }
     }
 }

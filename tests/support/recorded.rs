@@ -60,7 +60,7 @@ pub(crate) fn steps(run: &Run) -> Vec<String> {
             StepKind::Stray => "stray",
             StepKind::Other => "other",
             StepKind::Answer => "answer",
-            StepKind::Request | StepKind::Notification => {
+            StepKind::Request | StepKind::Notification | StepKind::Http => {
                 step.method.as_deref().unwrap_or_default()
             }
         };

@@ -97,7 +97,6 @@ pub(super) async fn serve(accepted: Accepted, shared: Shared) {
         http1::Builder::new()
             .preserve_header_case(true)
             .auto_date_header(false)
-            .max_headers(super::MOST_HEADERS)
             .serve_connection(io, service_fn(relay))
     };
     let mut serving = pin!(serving);

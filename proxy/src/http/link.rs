@@ -120,7 +120,6 @@ impl Link {
         }
         let (sender, connection) = http1::Builder::new()
             .preserve_header_case(true)
-            .max_headers(super::MOST_HEADERS)
             .handshake(io)
             .await?;
         Ok(Self {

@@ -55,7 +55,7 @@ pub(super) fn look(config: &Config, found: &mut List) {
                 format!("{url}: {}", shown(why)),
                 "it is tried again every few seconds, and by `agent-trace daemon reload`",
             ),
-            None if answers(&relay.url) => Found::Good(format!("{url} accepts connections")),
+            None if answers(&relay.listen) => Found::Good(format!("{url} accepts connections")),
             None => Found::Wrong(
                 format!("{url} accepts no connections"),
                 "`agent-trace daemon stop`, then `start`, opens it again",
@@ -77,12 +77,10 @@ fn version(status: &Status) -> Found {
     }
 }
 
-/// Whether the listener that clients call by this URL accepts a connection.
-fn answers(url: &str) -> bool {
-    let rest = url.strip_prefix("http://").unwrap_or(url);
-    let address = rest.split('/').next().and_then(|place| place.parse().ok());
-    address
-        .is_some_and(|address: SocketAddr| TcpStream::connect_timeout(&address, PATIENCE).is_ok())
+/// Whether the listener at this address accepts a connection.
+fn answers(listen: &str) -> bool {
+    let address = listen.parse();
+    address.is_ok_and(|address: SocketAddr| TcpStream::connect_timeout(&address, PATIENCE).is_ok())
 }
 
 fn shown(text: &str) -> String {

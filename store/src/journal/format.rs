@@ -57,6 +57,9 @@ pub enum Kind {
     Finding,
     /// The end of a session, as JSON ([`super::header::SessionEnd`]).
     End,
+    /// In place of records that were removed, as JSON ([`super::header::Removed`]); its number
+    /// is that of the last of them.
+    Removed,
     /// A kind that this version does not know.
     Unknown(u8),
 }
@@ -70,6 +73,7 @@ impl Kind {
             Self::Gap => 4,
             Self::Finding => 5,
             Self::End => 6,
+            Self::Removed => 7,
             Self::Unknown(number) => number,
         }
     }
@@ -82,6 +86,7 @@ impl Kind {
             4 => Self::Gap,
             5 => Self::Finding,
             6 => Self::End,
+            7 => Self::Removed,
             other => Self::Unknown(other),
         }
     }
@@ -241,7 +246,9 @@ pub fn decode(bytes: &[u8]) -> Result<(Record, usize), Unreadable> {
     Ok((Record { envelope, payload }, range.end))
 }
 
-fn decode_borrowed(bytes: &[u8]) -> Result<(Envelope, std::ops::Range<usize>), Unreadable> {
+pub(super) fn decode_borrowed(
+    bytes: &[u8],
+) -> Result<(Envelope, std::ops::Range<usize>), Unreadable> {
     let known = bytes.len().min(RECORD_MAGIC.len());
     if bytes[..known] != RECORD_MAGIC[..known] {
         return Err(Unreadable::Damaged);

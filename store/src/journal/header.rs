@@ -274,6 +274,14 @@ pub struct SessionEnd {
     pub lost: u64,
 }
 
+/// Records stood here that were removed: those of a run that was forgotten, or of the other
+/// runs where one was exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// How many.
+    pub records: u64,
+}
+
 /// Why a file is no journal of ours.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

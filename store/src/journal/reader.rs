@@ -3,7 +3,7 @@
 //! Damage costs the record that it hit: the reader reports it and goes on at the next
 //! record. A torn end is the end, and says nothing about the records before it.
 
-use super::format::{RECORD_MAGIC, Record, Unreadable, decode};
+use super::format::{Envelope, RECORD_MAGIC, Record, Unreadable, decode_borrowed};
 use super::header::{Header, HeaderError};
 use super::sealed;
 use crate::layout::SegmentPath;
@@ -43,6 +43,28 @@ pub struct Damage {
     /// It is at the end of the file and looks like a record that was not written to its end,
     /// which is what a killed process leaves.
     pub torn_end: bool,
+}
+
+/// A record in the bytes of its file.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    /// All but the payload.
+    pub envelope: Envelope,
+    /// The payload.
+    pub payload: &'a [u8],
+    /// The whole record.
+    pub raw: &'a [u8],
+}
+
+impl View<'_> {
+    /// A copy.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        Record {
+            envelope: self.envelope.clone(),
+            payload: self.payload.to_vec(),
+        }
+    }
 }
 
 /// A segment in memory, open for reading.
@@ -118,6 +140,12 @@ impl Segment {
 
     /// The same, each with its bytes as they are in the file.
     pub fn raw_records(&self) -> impl Iterator<Item = Result<(Record, &[u8]), Damage>> {
+        self.views()
+            .map(|item| item.map(|view| (view.record(), view.raw)))
+    }
+
+    /// The same without copies.
+    pub fn views(&self) -> impl Iterator<Item = Result<View<'_>, Damage>> {
         let records = Records {
             bytes: &self.bytes,
             at: self.start,
@@ -159,6 +187,26 @@ pub fn peek(path: &SegmentPath) -> Result<Header, OpenError> {
         })
 }
 
+/// The first record of a file, if it can be read from the beginning of it. With
+/// [`peek`] that is mostly enough to tell what a journal is about.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn first_record(path: &SegmentPath) -> io::Result<Option<Record>> {
+    use std::io::Read;
+    let mut start = Vec::new();
+    File::open(&path.path)?
+        .take(BEGINNING)
+        .read_to_end(&mut start)?;
+    // Live, so that what is cut off here is no damage.
+    let segment = Segment::from_bytes(start, path.sealed, true).ok();
+    let mut records = segment.iter().flat_map(Segment::views);
+    Ok(records.find_map(Result::ok).map(|view| view.record()))
+}
+
+/// How much of a file is read to find its first record.
+const BEGINNING: u64 = 64 << 10;
+
 /// Whether someone holds the lock that a writer holds.
 ///
 /// # Errors
@@ -181,17 +229,21 @@ struct Records<'a> {
 }
 
 impl<'a> Iterator for Records<'a> {
-    type Item = Result<(Record, &'a [u8]), Damage>;
+    type Item = Result<View<'a>, Damage>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = &self.bytes[self.at..];
         if rest.is_empty() {
             return None;
         }
-        let error = match decode(rest) {
-            Ok((record, length)) => {
-                self.at += length;
-                return Some(Ok((record, &rest[..length])));
+        let error = match decode_borrowed(rest) {
+            Ok((envelope, payload)) => {
+                self.at += payload.end;
+                return Some(Ok(View {
+                    envelope,
+                    raw: &rest[..payload.end],
+                    payload: &rest[payload],
+                }));
             }
             Err(error) => error,
         };
@@ -211,13 +263,13 @@ impl<'a> Iterator for Records<'a> {
 }
 
 /// Offset of the next whole record after a place where there is none.
-fn next_record(bytes: &[u8], checked: &mut usize) -> Option<usize> {
+pub(crate) fn next_record(bytes: &[u8], checked: &mut usize) -> Option<usize> {
     // Candidates are found by their magic and judged by their checksum. A length that lies
     // cannot make this slow: what is checked at one place is bounded by the limit on
     // candidates that claim to be long.
     for offset in memchr::memmem::find_iter(&bytes[1..], &RECORD_MAGIC) {
         let candidate = &bytes[offset + 1..];
-        match decode(candidate) {
+        match decode_borrowed(candidate) {
             Ok(_) => return Some(offset + 1),
             Err(Unreadable::Torn) => {}
             Err(Unreadable::Damaged) => {

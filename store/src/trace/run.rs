@@ -1,12 +1,17 @@
 //! Everything that was recorded of one run.
 
 use super::RunEntry;
-use super::step::{Frame, Step, Steps};
-use crate::journal::header::{Gap, Meta, SessionEnd, SessionOpen};
-use crate::journal::reader::{Damage, OpenError, Segment};
+use super::exchange::{Exchange, Exchanges};
+use super::step::{Frame, Step, StepKind};
+use super::steps::Steps;
+use crate::journal::header::{Gap, KeyKind, Meta, SessionEnd, SessionOpen};
+use crate::journal::reader::{Damage, OpenError};
 use crate::journal::{Envelope, Kind, Record};
 use agent_trace_model::{Ending, Outcome};
 use std::collections::BTreeMap;
+
+/// How long after its beginning, in nanoseconds, a session's first record may be made.
+const MOMENT: u64 = 1_000_000_000;
 
 /// A run in memory.
 #[derive(Debug)]
@@ -18,9 +23,11 @@ pub struct Run {
     /// How it ended, if it did and that was recorded.
     pub end: Option<SessionEnd>,
     /// What happened, in the order in which it began.
-    pub steps: Vec<Step>,
+    pub steps: Steps,
     /// Every frame, in the order in which it was read from its sender. Steps refer to it by position.
     pub frames: Vec<Frame>,
+    /// Its HTTP exchanges by their numbers.
+    pub exchanges: Exchanges,
     /// Lines of the server's standard error.
     pub errors: Vec<Record>,
     /// What was not recorded.
@@ -32,6 +39,8 @@ pub struct Run {
     pub missing: u64,
     /// Files that cannot be read at all.
     pub unreadable: Vec<OpenError>,
+    /// When its first record was written, in nanoseconds since 1970; 0 where there is none.
+    first: u64,
     /// When its last record was written, in nanoseconds since 1970.
     pub last: u64,
 }
@@ -66,94 +75,111 @@ pub enum Failure {
         /// Number of the step.
         step: usize,
     },
+    /// HTTP refused the last request of a method, or broke off.
+    RefusedInHttp {
+        /// The method.
+        method: String,
+        /// Number of the step.
+        step: usize,
+    },
 }
 
 impl Run {
-    pub(super) fn read(entry: &RunEntry) -> Result<Self, OpenError> {
-        let mut run = Self {
-            entry: entry.clone(),
+    pub(super) fn new(entry: RunEntry) -> Self {
+        Self {
+            first: 0,
+            last: entry.started,
+            entry,
             opening: SessionOpen::default(),
             end: None,
-            steps: Vec::new(),
+            steps: Steps::default(),
             frames: Vec::new(),
+            exchanges: Exchanges::new(),
             errors: Vec::new(),
             gaps: Vec::new(),
             damage: Vec::new(),
             missing: 0,
             unreadable: Vec::new(),
-            last: entry.header.started,
-        };
-        let mut sequence = 0;
-        for path in &entry.segments {
-            match Segment::open(path) {
-                Ok(segment) => run.add(&segment, &mut sequence),
-                Err(error) => run.unreadable.push(error),
-            }
-        }
-        if run.unreadable.len() == entry.segments.len()
-            && let Some(error) = run.unreadable.pop()
-        {
-            return Err(error);
-        }
-        // A relay records what it has forwarded, so an answer may be recorded before its
-        // request; the times tell. The monotonic ones: the wall clock may be set meanwhile.
-        run.frames
-            .sort_by_key(|frame| frame.record.envelope.monotonic);
-        let over = run.standing() != Standing::Live;
-        let lost = run
-            .gaps
-            .iter()
-            .map(|(envelope, _)| envelope.monotonic)
-            .max();
-        let damaged = !run.is_whole();
-        run.steps = Steps::default()
-            .with_loss_at(if damaged { Some(u64::MAX) } else { lost })
-            .pair(&run.frames, over);
-        Ok(run)
-    }
-
-    /// Adds a file; `sequence` is the number of the last record before it and in it.
-    fn add(&mut self, segment: &Segment, sequence: &mut u64) {
-        for record in segment.records() {
-            match record {
-                Ok(record) => {
-                    let number = record.envelope.sequence;
-                    self.missing += number.saturating_sub(sequence.saturating_add(1));
-                    *sequence = number;
-                    self.take(record);
-                }
-                // A torn end is how a killed process ends; the missing end record says so.
-                Err(damage) if damage.torn_end => {}
-                Err(damage) => self.damage.push(damage),
-            }
         }
     }
 
-    fn take(&mut self, record: Record) {
+    /// Takes the next record of the session.
+    pub(super) fn push(&mut self, record: Record) {
         let payload = &record.payload[..];
-        self.last = self.last.max(record.envelope.wall);
+        let wall = record.envelope.wall;
+        self.first = if self.first == 0 { wall } else { self.first };
+        self.last = self.last.max(wall);
         match record.envelope.kind {
-            Kind::Frame => self.frames.push(Frame::new(record)),
-            Kind::Stderr => self.errors.push(record),
-            Kind::Meta => {
-                if let Ok(Meta::SessionOpen(opening)) = serde_json::from_slice(payload) {
-                    self.opening = opening;
-                }
+            Kind::Frame => {
+                self.frames.push(Frame::new(record));
+                self.steps.frame(&self.frames, self.frames.len() - 1);
             }
+            Kind::Stderr => self.errors.push(record),
+            Kind::Meta => match serde_json::from_slice(payload) {
+                Ok(Meta::SessionOpen(opening)) => self.open(opening),
+                Ok(meta) => self.fact(&record.envelope, &meta),
+                Err(_) => {}
+            },
             Kind::Gap => {
                 if let Ok(gap) = serde_json::from_slice(payload) {
+                    self.lose(record.envelope.monotonic);
                     self.gaps.push((record.envelope, gap));
                 }
             }
             Kind::End => self.end = serde_json::from_slice(payload).ok(),
-            Kind::Finding | Kind::Unknown(_) => {}
+            Kind::Finding | Kind::Removed | Kind::Unknown(_) => {}
         }
+    }
+
+    pub(super) fn open(&mut self, opening: SessionOpen) {
+        self.steps.tied_by(opening.key.as_ref().map(|key| key.kind));
+        self.opening = opening;
+    }
+
+    fn fact(&mut self, envelope: &Envelope, meta: &Meta) {
+        if envelope.exchange == 0 || *meta == Meta::Unknown {
+            return;
+        }
+        let new = || Exchange {
+            number: envelope.exchange,
+            wall: envelope.wall,
+            monotonic: envelope.monotonic,
+            ..Exchange::default()
+        };
+        let exchange = self.exchanges.entry(envelope.exchange);
+        exchange.or_insert_with(new).take(envelope, meta);
+        self.steps.exchange(&self.frames, envelope, meta);
+    }
+
+    /// Whether anything was recorded of it yet.
+    pub(super) fn has_begun(&self) -> bool {
+        self.first > 0
+    }
+
+    /// Takes note that at this moment of the monotonic clock something was not recorded.
+    pub(super) fn lose(&mut self, monotonic: u64) {
+        self.steps.lose(monotonic);
+    }
+
+    /// Nothing more will come.
+    pub(super) fn finish(&mut self) {
+        self.steps.end(&self.frames);
     }
 
     /// Whether everything that was recorded can be read.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.missing == 0 && self.damage.is_empty() && self.unreadable.is_empty()
+    }
+
+    /// Whether its beginning was removed because it was too old, and the end is still there.
+    #[must_use]
+    pub fn is_clipped(&self) -> bool {
+        let first = self.entry.segments.first();
+        self.entry.http && self.first > 0 && first.is_some_and(|file| file.number > 1) && {
+            // The file before would have it; opening it anew takes no time.
+            self.first.saturating_sub(self.opening.started) > MOMENT
+        }
     }
 
     /// How it stands.
@@ -173,57 +199,147 @@ impl Run {
         }
     }
 
-    /// What to call the server: its given name, else what its command looks like.
+    /// What to call the server: its given name, else the host of its URL, else what its
+    /// command looks like.
     #[must_use]
     pub fn server(&self) -> &str {
-        self.opening
-            .server
-            .as_deref()
-            .unwrap_or_else(|| command_name(&self.opening.command))
+        let opening = &self.opening;
+        if let Some(given) = &opening.server {
+            return given;
+        }
+        let host = opening.upstream.as_deref().and_then(host);
+        host.unwrap_or_else(|| command_name(&opening.command))
     }
 
     /// What to call the client: its given name, else the name it gave itself, else its
-    /// process's.
+    /// process's, else what it calls itself in HTTP.
     #[must_use]
     pub fn client(&self) -> String {
-        let introduced = self
-            .steps
-            .iter()
-            .find_map(|step| step.client_name(&self.frames));
-        let process = || self.entry.header.client.as_ref().map(|p| p.name.clone());
         let given = self.opening.client.clone();
-        given.or(introduced).or_else(process).unwrap_or_default()
+        let introduced = || self.steps.iter().find_map(|s| s.client_name(&self.frames));
+        // Who started an HTTP relay is not who calls it.
+        let process = match self.entry.http {
+            true => self.opening.process.as_ref(),
+            false => self.entry.header.client.as_ref(),
+        };
+        let process = || Some(process?.name.clone()).filter(|name| !name.is_empty());
+        let agent = || {
+            let agent = self.opening.user_agent.as_deref()?;
+            Some(agent.split(['/', ' ']).next()?.to_owned())
+        };
+        let name = given.or_else(introduced).or_else(process).or_else(agent);
+        name.unwrap_or_default()
+    }
+
+    /// How the client reaches the server: `stdio` or `http`.
+    #[must_use]
+    pub fn transport(&self) -> &str {
+        match &self.opening.transport[..] {
+            "" => "stdio",
+            transport => transport,
+        }
+    }
+
+    /// What ties its HTTP exchanges together, where that is known.
+    #[must_use]
+    pub fn key_kind(&self) -> Option<KeyKind> {
+        self.opening.key.as_ref().map(|key| key.kind)
+    }
+
+    /// The revision of the protocol, where a message or a header tells it.
+    #[must_use]
+    pub fn revision(&self) -> Option<String> {
+        let told = || {
+            self.steps
+                .iter()
+                .find_map(|step| step.revision(&self.frames))
+        };
+        let header = || {
+            let mut exchanges = self.exchanges.values();
+            let value = exchanges.find_map(|e| e.request_header("mcp-protocol-version"));
+            value.map(Into::into)
+        };
+        told().or_else(header)
     }
 
     /// Why it counts as failed; empty where it does not. Errors that a later success of the
-    /// same tool made good do not count.
+    /// same tool made good do not count, nor does what HTTP refused and then let pass.
     #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         let mut failures = Vec::new();
         if self.standing() == Standing::Crashed {
             failures.push(Failure::Crashed);
         }
-        let mut last: BTreeMap<&str, &Step> = BTreeMap::new();
-        for step in &self.steps {
-            if step.outcome == Outcome::Unanswered && step.is_clients() {
+        // The last attempt of each kind says how it went.
+        let mut tools: BTreeMap<&str, &Step> = BTreeMap::new();
+        let mut methods: BTreeMap<&str, &Step> = BTreeMap::new();
+        let mut posts: BTreeMap<Option<&str>, &Step> = BTreeMap::new();
+        let no_verdict = |step: &Step| {
+            use Outcome::{Cancelled, NotRecorded, Pending};
+            matches!(step.outcome, Pending | Cancelled | NotRecorded) || self.is_moved(step)
+        };
+        for step in self.steps.iter().filter(|step| step.is_clients()) {
+            let unanswered = step.outcome == Outcome::Unanswered && step.kind == StepKind::Request;
+            if unanswered && !step.failed_in_http() {
                 failures.push(Failure::Unanswered { step: step.number });
-            } else if let Some(tool) = step.tool()
-                && !matches!(
-                    step.outcome,
-                    Outcome::Pending | Outcome::Cancelled | Outcome::NotRecorded
-                )
-            {
-                last.insert(tool, step);
+            } else if no_verdict(step) {
+            } else if let Some(tool) = step.tool() {
+                tools.insert(tool, step);
+            } else if let Some(method) = step.method.as_deref() {
+                match step.kind {
+                    StepKind::Http if method == "POST" => {
+                        posts.insert(step.target.as_deref(), step);
+                    }
+                    StepKind::Http => {}
+                    _ => {
+                        methods.insert(method, step);
+                    }
+                }
             }
         }
-        for (tool, step) in last {
+        for (tool, step) in tools {
             if step.outcome.is_failure() {
                 let (tool, step) = (tool.to_owned(), step.number);
                 failures.push(Failure::LastCallFailed { tool, step });
             }
         }
+        let posts = posts.into_values().map(|step| ("POST", step));
+        let posts = posts.filter(|(_, step)| !self.passed_later(step));
+        for (method, step) in methods.into_iter().chain(posts) {
+            if step.failed_in_http() {
+                let (method, step) = (method.to_owned(), step.number);
+                failures.push(Failure::RefusedInHttp { method, step });
+            }
+        }
         failures
     }
+
+    /// Whether this step only told the client that it has to begin a new session: there it
+    /// goes on.
+    fn is_moved(&self, step: &Step) -> bool {
+        let ending = self.end.as_ref().map(|end| end.end.ending);
+        step.status == Some(404) && ending == Some(Ending::ServerForgot)
+    }
+
+    /// Whether a later exchange with the same method and target went well.
+    fn passed_later(&self, step: &Step) -> bool {
+        let mut later = self.exchanges.range(step.exchange.saturating_add(1)..);
+        later.any(|(_, exchange)| {
+            let same = exchange.request.as_ref().is_some_and(|request| {
+                Some(&request.method) == step.method.as_ref()
+                    && Some(&request.target) == step.target.as_ref()
+            });
+            same && exchange.status().is_some_and(|status| status < 400)
+        })
+    }
+}
+
+/// The host of a URL, with its port.
+fn host(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    Some(host).filter(|host| !host.is_empty())
 }
 
 /// What a command looks like to a person: of `npx -y @scope/server-x --flag` it is

@@ -1,7 +1,6 @@
 //! What processes use, from `/proc`, and the processors that they run on.
 
 use crate::Result;
-use crate::place::{MIRROR, SERVE};
 use std::fs;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(crate) const SETTLE: Duration = Duration::from_millis(10);
 
 /// A process and those that it started.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tree(Vec<u32>);
 
 /// Memory in MB (10^6 bytes).
@@ -40,12 +39,12 @@ impl Tree {
         Self(found)
     }
 
-    /// Without our servers: what a relay adds.
-    pub(crate) fn without_servers(mut self) -> Self {
+    /// Without those that play one of these parts: what a relay adds.
+    pub(crate) fn without(mut self, parts: &[&str]) -> Self {
         self.0.retain(|pid| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let part = line.split(|&b| b == 0).nth(1).unwrap_or_default();
-            part != SERVE.as_bytes() && part != MIRROR.as_bytes()
+            !parts.iter().any(|name| name.as_bytes() == part)
         });
         self
     }
@@ -88,6 +87,12 @@ impl Tree {
             .fold(Memory::default(), add)
     }
 
+    /// How many files, sockets and the like they have open.
+    pub(crate) fn descriptors(&self) -> usize {
+        let open = |pid: &u32| fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+        self.0.iter().map(open).sum()
+    }
+
     /// Waits until the processes have nothing left to do, but not for ever.
     pub(crate) fn wait_until_idle(&self) {
         let end = Instant::now() + Duration::from_secs(30);
@@ -128,6 +133,30 @@ pub(crate) fn allowed_processors() -> Vec<u32> {
     };
     let ranges = allowed_list();
     ranges.split(',').filter_map(range).flatten().collect()
+}
+
+/// Lets this process, and those that it starts, have so many descriptors open. Returns
+/// whether they may.
+pub(crate) fn permit_descriptors(count: u64) -> bool {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"));
+    let mut words = line.unwrap_or_default().split_ascii_whitespace();
+    let mut limit = || match words.next() {
+        Some("unlimited") => u64::MAX,
+        word => word.and_then(|word| word.parse().ok()).unwrap_or(0),
+    };
+    let (now, most) = (limit(), limit());
+    if now >= count || most < count {
+        return now >= count;
+    }
+    // By a program, since std has no call for it.
+    let this = std::process::id().to_string();
+    let raised = Command::new("prlimit")
+        .args(["--pid", &this, &format!("--nofile={count}:{most}")])
+        .status();
+    raised.is_ok_and(|status| status.success())
 }
 
 fn allowed_list() -> String {

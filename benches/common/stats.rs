@@ -32,3 +32,14 @@ pub(crate) fn order(round: usize, count: usize) -> Vec<usize> {
     }
     turns
 }
+
+/// The value that this share of all is not above.
+pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = (sorted.len() as f64 * share).ceil() as usize;
+    sorted
+        .get(at.saturating_sub(1))
+        .copied()
+        .unwrap_or(f64::NAN)
+}

@@ -1,8 +1,7 @@
 //! What is printed.
 
-use crate::options::{Options, Section};
-use crate::recorded::Recorded;
 use crate::stats::median;
+use crate::verdict::Recorded;
 use serde_json::json;
 
 /// What a figure has to be.
@@ -54,33 +53,33 @@ pub(crate) struct Report {
     json: bool,
     met: usize,
     missed: Vec<String>,
+    /// Those of the table at the end.
+    rows: Vec<String>,
 }
 
 impl Report {
-    pub(crate) fn new(options: &Options) -> Self {
-        if !options.json {
+    pub(crate) fn new(json: bool) -> Self {
+        if !json {
             let cpus = std::thread::available_parallelism().map_or(0, usize::from);
             let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
             let load = load.split(' ').next().unwrap_or_default().to_owned();
             println!("{cpus} processors, load {load} at the start");
         }
         Self {
-            json: options.json,
+            json,
             met: 0,
             missed: Vec::new(),
+            rows: Vec::new(),
         }
     }
 
     /// Takes what the runs of a section measured, the same lines in each. The median over the
     /// runs is what is judged.
-    pub(crate) fn add(&mut self, section: Section, runs: Vec<Vec<Measured>>) {
+    pub(crate) fn add(&mut self, section: &str, runs: Vec<Vec<Measured>>) {
         if !self.json {
             println!(
                 "\n{:<58} {:>8}  {:<24} {:>8}         recorded = sent",
-                section.name(),
-                "goal",
-                "runs",
-                "median"
+                section, "goal", "runs", "median"
             );
         }
         let mut lines: Vec<Vec<Measured>> = Vec::new();
@@ -97,7 +96,7 @@ impl Report {
         }
     }
 
-    fn line(&mut self, section: Section, runs: &[Measured]) {
+    fn line(&mut self, section: &str, runs: &[Measured]) {
         let [first, others @ ..] = runs else { return };
         let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
         let middle = median(&values);
@@ -114,8 +113,7 @@ impl Report {
         if met {
             self.met += usize::from(judged);
         } else {
-            self.missed
-                .push(format!("{}: {}", section.name(), first.what));
+            self.missed.push(format!("{section}: {}", first.what));
         }
         // That of the run which is the median, so that the figures fit.
         let far = |run: &Measured| (run.value - middle).abs();
@@ -128,7 +126,7 @@ impl Report {
                 Goal::None => (None, None),
             };
             let line = json!({
-                "section": section.name(),
+                "section": section,
                 "what": first.what,
                 "at_most": at_most,
                 "at_least": at_least,
@@ -141,6 +139,12 @@ impl Report {
             println!("{line}");
             return;
         }
+        self.rows.push(format!(
+            "| {} | {} | {} | {recorded} |",
+            first.what,
+            first.goal,
+            figure(middle)
+        ));
         let each: Vec<String> = values.iter().map(|&value| figure(value)).collect();
         println!(
             "  {:<56} {:>8}  {:<24} {:>8} {:>7} {recorded}",
@@ -163,9 +167,14 @@ impl Report {
         self.missed.is_empty()
     }
 
+    /// Prints a table in Markdown, and what was missed.
     pub(crate) fn end(&self) {
         if self.json {
             return;
+        }
+        println!("\n| | goal | median | recorded = sent |\n|---|---|---|---|");
+        for row in &self.rows {
+            println!("{row}");
         }
         println!("\n{} goals met, {} missed", self.met, self.missed.len());
         for what in &self.missed {

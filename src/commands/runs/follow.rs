@@ -1,0 +1,88 @@
+//! `runs --follow`: runs as they begin and end.
+
+use crate::cli::Format;
+use crate::commands::wait;
+use crate::error::CommandError;
+use crate::render::escape::text;
+use crate::render::json::{self, RunLine};
+use crate::render::time::{Clock, span};
+use crate::render::{short, status};
+use agent_trace_store::Store;
+use agent_trace_store::trace::Run;
+use agent_trace_store::trace::follow::{Change, Watcher};
+use owo_colors::OwoColorize;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Goes on until it is interrupted, or nobody reads any more.
+pub(super) fn run(store: &Store, format: Format) -> Result<u8, CommandError> {
+    if format == Format::Json {
+        return Err(CommandError::Usage {
+            what: "what goes on is no JSON document".into(),
+            hint: "`--format jsonl` prints an object for each run that begins or ends",
+        });
+    }
+    let clock = Clock::local();
+    let mut watcher = Watcher::new(store).map_err(CommandError::path(store.root()))?;
+    let mut out = anstream::stdout().lock();
+    loop {
+        let changes = watcher.poll().map_err(CommandError::path(store.root()))?;
+        for change in changes {
+            match format {
+                Format::Text => line(&mut out, &change, &clock)?,
+                Format::Json | Format::Jsonl => json::line(&Event::of(&change))?,
+            }
+        }
+        out.flush()?;
+        wait::a_moment()?;
+    }
+}
+
+/// A run that began or ended, as JSON.
+#[derive(Serialize)]
+struct Event {
+    event: &'static str,
+    #[serde(flatten)]
+    run: RunLine,
+}
+
+impl Event {
+    fn of(change: &Change) -> Self {
+        let (event, run) = match change {
+            Change::Began(run) => ("began", run),
+            Change::Ended(run) => ("ended", run),
+        };
+        Self {
+            event,
+            run: RunLine::of(run),
+        }
+    }
+}
+
+/// `12:03:01.512 began ab12cd34 editor → github`
+fn line(out: &mut impl Write, change: &Change, clock: &Clock) -> io::Result<()> {
+    let names = |run: &Run| {
+        let (client, server) = (run.client(), run.server().to_owned());
+        let (client, server) = (text(client.as_bytes(), 40), text(server.as_bytes(), 40));
+        format!("{} {client} → {server}", short(run.entry.id).bold())
+    };
+    match change {
+        Change::Began(run) => {
+            let time = clock.time(run.entry.started);
+            writeln!(out, "{} began {}", time.dimmed(), names(run))
+        }
+        Change::Ended(run) => {
+            let calls = run.steps.iter().filter(|step| step.tool().is_some());
+            let took = run.last.saturating_sub(run.entry.started);
+            writeln!(
+                out,
+                "{} ended {}, {}, {} calls, {}",
+                clock.time(run.last).dimmed(),
+                names(run),
+                span(took),
+                calls.count(),
+                status(run)
+            )
+        }
+    }
+}

@@ -1,0 +1,625 @@
+//! From frames to steps: which answer belongs to which request, and what came of it.
+//!
+//! A request is paired with the answer by the side that asked and the exact JSON text of the
+//! id: `1`, `1.0` and `"1"` are three ids, and a `1` of the other side is a fourth. An id may
+//! be used again once it was answered.
+//!
+//! Over HTTP an answer on the same exchange comes first. Where a session id (or the endpoint
+//! of MCP 2024-11-05) ties the exchanges together, it may come on any of them; where nothing
+//! does, ids of two clients may be equal, and each exchange stands for itself.
+//!
+//! Steps grow record by record, in the order of the monotonic clock, so that a run can be
+//! followed without reading it anew.
+//!
+//! - [`http`]: what the exchanges say about the steps
+//! - [`rounds`]: requests that are repeated with the input that the server asked for
+
+mod http;
+mod rounds;
+
+use super::step::{Frame, PROTOCOL_VERSION, Place, Step, StepKind};
+use crate::journal::header::KeyKind;
+use crate::journal::{Envelope, Flags};
+use agent_trace_model::{Outcome, Stream};
+use agent_trace_wire::frame::Framing;
+use agent_trace_wire::message::{
+    Message, MessageKind, beginning, member, member_at, messages, stays_open, string,
+};
+use http::Running;
+use rounds::Rounds;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Deref;
+
+/// JSON-RPC codes of an era or header negotiation, which are part of getting connected:
+/// `HeaderMismatch` and `UnsupportedProtocolVersion` of MCP 2026-07-28.
+const NEGOTIATION: [&[u8]; 2] = [b"-32020", b"-32022"];
+/// How a client of MCP 2026-07-28 finds out what the server speaks.
+const DISCOVER: &str = "server/discover";
+
+/// Whose id (or token), and which.
+type Key = (Stream, Vec<u8>);
+
+/// The steps of a session, in the order in which they began.
+#[derive(Debug, Default)]
+pub struct Steps {
+    all: Vec<Step>,
+    /// Open requests by id: the exchange that each was on, and the step.
+    open: HashMap<Key, Vec<(u32, usize)>>,
+    /// Likewise by the token under which progress comes.
+    progress: HashMap<Key, Vec<(u32, usize)>>,
+    /// What ties the exchanges together (HTTP).
+    tie: Option<KeyKind>,
+    exchanges: HashMap<u32, Running>,
+    rounds: Rounds,
+    /// Hashes of the events with an id that were seen: (id, data).
+    events: HashSet<[u8; 16]>,
+    /// When, on the monotonic clock, something was last lost that may have been an answer.
+    lost: Option<u64>,
+    unsettled: BTreeSet<usize>,
+    settled: Vec<usize>,
+}
+
+impl Deref for Steps {
+    type Target = [Step];
+
+    fn deref(&self) -> &[Step] {
+        &self.all
+    }
+}
+
+impl<'a> IntoIterator for &'a Steps {
+    type Item = &'a Step;
+    type IntoIter = std::slice::Iter<'a, Step>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.all.iter()
+    }
+}
+
+impl Steps {
+    /// The positions of the steps about which nothing more will be learned, and that were not
+    /// told of before.
+    pub fn take_settled(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.settled)
+    }
+
+    /// The positions of the steps that are still going on.
+    pub fn unsettled(&self) -> impl Iterator<Item = usize> {
+        self.unsettled.iter().copied()
+    }
+
+    /// Takes note of what ties the exchanges of the session together.
+    pub(super) fn tied_by(&mut self, kind: Option<KeyKind>) {
+        self.tie = kind;
+    }
+
+    /// Takes note that at this moment of the monotonic clock something was not recorded.
+    pub(super) fn lose(&mut self, monotonic: u64) {
+        self.lost = self.lost.max(Some(monotonic));
+    }
+
+    /// Takes the frame at this position.
+    pub(super) fn frame(&mut self, frames: &[Frame], position: usize) {
+        let Some(frame) = frames.get(position) else {
+            return;
+        };
+        let envelope = &frame.record.envelope;
+        let at = At {
+            frames,
+            frame,
+            position,
+        };
+        if envelope.framing == Framing::Event && !self.is_news(frame) {
+            return;
+        }
+        if envelope.exchange > 0 && self.is_body(&at) {
+            return;
+        }
+        let mut any = false;
+        at.messages(|message| {
+            any = true;
+            self.message(&at, message);
+        });
+        if any {
+            return;
+        }
+        if envelope.flags.has(Flags::CUT) || envelope.flags.has(Flags::LOSSY) {
+            self.lose(envelope.monotonic);
+        }
+        // An empty batch, a frame that was cut, or no JSON at all: shown as what it is.
+        let event = envelope.framing == Framing::Event;
+        let kind = if frame.is_stray() || (event && messages(frame.body()).is_err()) {
+            StepKind::Stray
+        } else {
+            StepKind::Other
+        };
+        self.begin(&at, at.place(frame.body()), kind, None);
+    }
+
+    /// Ends the session: nothing more will come.
+    pub(super) fn end(&mut self, frames: &[Frame]) {
+        self.end_exchanges(frames);
+        for step in std::mem::take(&mut self.unsettled) {
+            let waits = self.rounds.is_waiting(step);
+            let outcome = match &self.all[step] {
+                step if step.outcome != Outcome::Pending => step.outcome,
+                // Asked for input, and the client did not go on.
+                _ if waits => Outcome::Cancelled,
+                step if stays_open(step.method.as_deref()) => Outcome::Ok,
+                step => self.unanswered(step.monotonic),
+            };
+            self.all[step].outcome = outcome;
+            self.settled.push(step);
+        }
+    }
+
+    /// What to call a request that began then and has no answer.
+    fn unanswered(&self, monotonic: u64) -> Outcome {
+        if self.lost.is_some_and(|at| at >= monotonic) {
+            Outcome::NotRecorded
+        } else {
+            Outcome::Unanswered
+        }
+    }
+
+    /// Whether an answer may come on another exchange than its request.
+    fn is_tied(&self) -> bool {
+        matches!(self.tie, Some(KeyKind::McpSession | KeyKind::Endpoint))
+    }
+
+    fn message(&mut self, at: &At<'_>, message: &Message<'_>) {
+        let envelope = at.envelope();
+        match message.kind {
+            MessageKind::Request => self.request(at, message),
+            MessageKind::Response | MessageKind::Error => {
+                let asked = message.id.map(|id| (other(envelope.stream), id.to_vec()));
+                if let Some(step) = asked.and_then(|key| self.take_open(&key, envelope.exchange)) {
+                    self.close(step, at, message);
+                } else if !self.refuses_all(at, message) {
+                    self.begin(at, at.place(message.text), StepKind::Answer, Some(message));
+                }
+            }
+            MessageKind::Notification => self.notification(at, message),
+            MessageKind::Other => {
+                self.begin(at, at.place(message.text), StepKind::Other, Some(message));
+            }
+        }
+    }
+
+    fn request(&mut self, at: &At<'_>, message: &Message<'_>) {
+        let Envelope {
+            stream, exchange, ..
+        } = *at.envelope();
+        let again = self.rounds.take(message);
+        let step = match again.filter(|step| self.all[*step].from == stream) {
+            Some(step) => {
+                self.all[step].rounds += 1;
+                self.all[step].closed = None;
+                self.all[step].status = None;
+                step
+            }
+            None => self.begin(at, at.place(message.text), StepKind::Request, Some(message)),
+        };
+        if let Some(id) = message.id {
+            let open = self.open.entry((stream, id.to_vec())).or_default();
+            open.retain(|(on, _)| *on != exchange);
+            open.push((exchange, step));
+        }
+        let path = ["_meta", "progressToken"];
+        if let Some(token) = message.params.and_then(|params| member_at(params, &path)) {
+            let known = self.progress.entry((stream, token.to_vec())).or_default();
+            known.retain(|(on, _)| *on != exchange);
+            known.push((exchange, step));
+        }
+        if stream == Stream::ClientToServer {
+            let version = ["_meta", PROTOCOL_VERSION];
+            let version = message
+                .params
+                .and_then(|params| member_at(params, &version))
+                .and_then(string);
+            self.asked(exchange, step, version.as_deref());
+        }
+    }
+
+    fn notification(&mut self, at: &At<'_>, message: &Message<'_>) {
+        let Envelope {
+            stream, exchange, ..
+        } = *at.envelope();
+        let about = |name: &str| Some(member(message.params?, name)?.to_vec());
+        match message.method.as_deref() {
+            Some("notifications/progress") => {
+                let key = about("progressToken").map(|token| (other(stream), token));
+                let known = key.and_then(|key| self.progress.get(&key));
+                let step = known.and_then(|known| choose(known, exchange, self.is_tied()));
+                if let Some(at) = step.and_then(|at| known?.get(at)) {
+                    self.all[at.1].progress += 1;
+                }
+            }
+            Some("notifications/cancelled") => {
+                let key = about("requestId").map(|id| (stream, id));
+                let known = key.and_then(|key| self.open.get(&key));
+                // It comes in a request of its own: where nothing ties them together, only
+                // if there is no doubt.
+                let sure = known.is_some_and(|known| known.len() == 1);
+                let step = known.and_then(|known| choose(known, exchange, self.is_tied() || sure));
+                if let Some(&(_, step)) = step.and_then(|at| known?.get(at)) {
+                    self.all[step].cancel_sent = true;
+                    self.all[step].outcome = Outcome::Cancelled;
+                    self.settle(step);
+                }
+            }
+            _ => {}
+        }
+        let place = at.place(message.text);
+        let step = self.begin(at, place, StepKind::Notification, Some(message));
+        if stream == Stream::ClientToServer {
+            self.notified(exchange, step);
+        }
+    }
+
+    /// The open request with this id that an answer on this exchange answers.
+    fn take_open(&mut self, key: &Key, exchange: u32) -> Option<usize> {
+        let tied = self.is_tied();
+        let open = self.open.get_mut(key)?;
+        let (_, step) = open.remove(choose(open, exchange, tied)?);
+        if open.is_empty() {
+            self.open.remove(key);
+        }
+        Some(step)
+    }
+
+    /// An answer will not be taken for one to this request any more.
+    fn forget_open(&mut self, step: usize) {
+        let Step { from, id, .. } = &self.all[step];
+        let Some(id) = id else { return };
+        let key = (*from, id.clone());
+        if let Some(open) = self.open.get_mut(&key) {
+            open.retain(|(_, open)| *open != step);
+            if open.is_empty() {
+                self.open.remove(&key);
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        at: &At<'_>,
+        opened: Place,
+        kind: StepKind,
+        message: Option<&Message<'_>>,
+    ) -> usize {
+        let envelope = at.envelope();
+        let undelivered = envelope.flags.has(Flags::UNDELIVERED);
+        let outcome = match kind {
+            StepKind::Request if undelivered => Outcome::Unanswered,
+            StepKind::Request => Outcome::Pending,
+            StepKind::Answer if message.is_some_and(|m| m.kind == MessageKind::Error) => {
+                Outcome::Error
+            }
+            _ => Outcome::Ok,
+        };
+        self.push(Step {
+            number: 0,
+            kind,
+            from: envelope.stream,
+            method: message.and_then(|m| m.method.as_deref()).map(Into::into),
+            target: message.and_then(target),
+            id: message.and_then(|m| m.id).map(Into::into),
+            opened: Some(opened),
+            closed: None,
+            exchange: envelope.exchange,
+            status: None,
+            finish: None,
+            rounds: 1,
+            wall: envelope.wall,
+            monotonic: envelope.monotonic,
+            duration: None,
+            progress: 0,
+            cancel_sent: false,
+            outcome,
+        })
+    }
+
+    /// Adds a step. One that is pending is not settled.
+    fn push(&mut self, mut step: Step) -> usize {
+        let position = self.all.len();
+        step.number = position + 1;
+        if step.outcome == Outcome::Pending {
+            self.unsettled.insert(position);
+        } else {
+            self.settled.push(position);
+        }
+        self.all.push(step);
+        position
+    }
+
+    fn settle(&mut self, step: usize) {
+        if self.unsettled.remove(&step) {
+            self.settled.push(step);
+        }
+    }
+
+    fn close(&mut self, position: usize, at: &At<'_>, message: &Message<'_>) {
+        let step = &mut self.all[position];
+        step.closed = Some(at.place(message.text));
+        step.finish = None;
+        let answered = at.envelope().monotonic;
+        step.duration = answered.checked_sub(step.monotonic);
+        if step.cancel_sent {
+            return;
+        }
+        if self.rounds.wait(position, step, message, at.frames) {
+            return;
+        }
+        step.outcome = outcome(step, message);
+        self.settle(position);
+    }
+}
+
+/// A frame and where it is.
+struct At<'a> {
+    frames: &'a [Frame],
+    frame: &'a Frame,
+    position: usize,
+}
+
+impl<'a> At<'a> {
+    fn envelope(&self) -> &'a Envelope {
+        &self.frame.record.envelope
+    }
+
+    /// Where a piece of the frame's text is.
+    fn place(&self, part: &[u8]) -> Place {
+        // An empty piece need not be one of the text.
+        let offset = part.as_ptr() as usize;
+        let start = offset.wrapping_sub(self.frame.body().as_ptr() as usize);
+        let start = if part.is_empty() { 0 } else { start };
+        Place {
+            frame: self.position,
+            range: start..start + part.len(),
+        }
+    }
+
+    /// Hands out the messages in it; of one that was cut its beginning.
+    fn messages(&self, mut each: impl FnMut(&Message<'_>)) {
+        let envelope = self.envelope();
+        // An event that breaks off is none: its receiver ignores it.
+        let broke = envelope.framing == Framing::Event && envelope.flags.has(Flags::INCOMPLETE);
+        if self.frame.is_stray() || broke {
+        } else if envelope.flags.has(Flags::CUT) {
+            let message = beginning(self.frame.body());
+            let message = message.filter(|message| message.kind != MessageKind::Other);
+            message.iter().for_each(&mut each);
+        } else {
+            let all = messages(self.frame.body()).into_iter().flatten();
+            all.for_each(|message| each(&message));
+        }
+    }
+}
+
+/// Which of these, each with its exchange, is meant on this exchange: the one on the same, or
+/// if exchanges are tied together the last one.
+fn choose(known: &[(u32, usize)], exchange: u32, tied: bool) -> Option<usize> {
+    let same = known.iter().rposition(|(on, _)| *on == exchange);
+    same.or_else(|| known.len().checked_sub(1).filter(|_| tied))
+}
+
+fn outcome(step: &Step, answer: &Message<'_>) -> Outcome {
+    if let Some(error) = answer.error {
+        let code = member(error, "code").unwrap_or_default();
+        let probe = step.method.as_deref() == Some(DISCOVER);
+        // How a client finds out which era a server speaks; nothing went wrong.
+        return if probe || NEGOTIATION.contains(&code) {
+            Outcome::Ok
+        } else {
+            Outcome::Error
+        };
+    }
+    match answer.result.and_then(|result| member(result, "isError")) {
+        Some(b"true") => Outcome::ToolError,
+        _ => Outcome::Ok,
+    }
+}
+
+/// What a request is about, by the parameter that its method names it with.
+fn target(message: &Message<'_>) -> Option<String> {
+    let params = message.params?;
+    let name = match message.method.as_deref()? {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "uri",
+        _ => return None,
+    };
+    string(member(params, name)?).map(Into::into)
+}
+
+fn other(stream: Stream) -> Stream {
+    match stream {
+        Stream::ClientToServer => Stream::ServerToClient,
+        Stream::ServerToClient | Stream::Stderr => Stream::ClientToServer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Kind, Record};
+
+    fn frame((n, (stream, text)): (usize, &(Stream, &str))) -> Frame {
+        Frame::new(Record {
+            envelope: Envelope {
+                kind: Kind::Frame,
+                stream: *stream,
+                framing: if agent_trace_wire::json::is_valid(text.as_bytes()) {
+                    Framing::Newline
+                } else {
+                    Framing::Stray
+                },
+                flags: Flags::default(),
+                session: 1,
+                exchange: 0,
+                sequence: n as u64 + 1,
+                wall: 0,
+                monotonic: n as u64 * 10,
+                length: text.len() as u64,
+                digest: None,
+                spans: vec![],
+            },
+            payload: text.as_bytes().to_vec(),
+        })
+    }
+
+    fn pair(frames: &[Frame], lost: Option<u64>) -> Vec<Step> {
+        let mut steps = Steps::default();
+        lost.into_iter().for_each(|at| steps.lose(at));
+        (0..frames.len()).for_each(|position| steps.frame(frames, position));
+        steps.end(frames);
+        steps.all
+    }
+
+    fn steps(lines: &[(Stream, &str)]) -> Vec<Step> {
+        let frames: Vec<Frame> = lines.iter().enumerate().map(frame).collect();
+        pair(&frames, None)
+    }
+
+    use Stream::{ClientToServer as C, ServerToClient as S};
+
+    fn outcomes(lines: &[(Stream, &str)]) -> Vec<(Option<Vec<u8>>, Outcome)> {
+        let requests = steps(lines)
+            .into_iter()
+            .filter(|s| s.kind == StepKind::Request);
+        requests.map(|s| (s.id, s.outcome)).collect()
+    }
+
+    #[test]
+    fn w23_ids_that_look_alike_are_kept_apart() {
+        let ids = ["1", "\"1\"", "\"01\"", "1.0", "null", "9007199254740993"];
+        let asks: Vec<String> = ids
+            .iter()
+            .map(|id| format!(r#"{{"id":{id},"method":"ping"}}"#))
+            .collect();
+        let mut lines: Vec<(Stream, &str)> = asks.iter().map(|ask| (C, ask.as_str())).collect();
+        lines.push((S, r#"{"id":1.0,"result":{}}"#));
+        lines.push((S, r#"{"id":"1","error":{"code":1}}"#));
+        let found: Vec<Outcome> = outcomes(&lines).into_iter().map(|(_, o)| o).collect();
+        use Outcome::{Error, Ok, Unanswered};
+        assert_eq!(
+            found,
+            [Unanswered, Error, Unanswered, Ok, Unanswered, Unanswered]
+        );
+    }
+
+    #[test]
+    fn w25_every_element_of_a_batch_is_a_step() {
+        let found = steps(&[
+            (
+                C,
+                r#"[{"id":1,"method":"tools/call","params":{"name":"t"}},{"id":2,"method":"ping"}]"#,
+            ),
+            (
+                S,
+                r#"[{"id":2,"result":{}},{"id":1,"result":{"isError":true}}]"#,
+            ),
+            (C, "[]"),
+        ]);
+        assert_eq!(found.len(), 3);
+        assert_eq!(
+            (found[0].tool(), found[0].outcome),
+            (Some("t"), Outcome::ToolError)
+        );
+        assert_eq!(found[1].outcome, Outcome::Ok);
+        assert_eq!(found[2].kind, StepKind::Other);
+    }
+
+    #[test]
+    fn w27_progress_belongs_to_the_request_with_its_token() {
+        let call =
+            r#"{"id":1,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":"p"}}}"#;
+        let progress = r#"{"method":"notifications/progress","params":{"progressToken":"p"}}"#;
+        let other = r#"{"method":"notifications/progress","params":{"progressToken":"q"}}"#;
+        let found = steps(&[(C, call), (S, progress), (S, other), (S, progress)]);
+        assert_eq!(found[0].progress, 2);
+    }
+
+    #[test]
+    fn w28_both_sides_may_use_the_same_id() {
+        let found = outcomes(&[
+            (C, r#"{"id":1,"method":"tools/call"}"#),
+            (S, r#"{"id":1,"method":"elicitation/create"}"#),
+            (C, r#"{"id":1,"error":{"code":1}}"#),
+            (S, r#"{"id":1,"result":{}}"#),
+        ]);
+        let found: Vec<Outcome> = found.into_iter().map(|(_, outcome)| outcome).collect();
+        assert_eq!(found, [Outcome::Ok, Outcome::Error]);
+    }
+
+    #[test]
+    fn w29_a_cancelled_call_stays_cancelled_and_its_late_result_is_known() {
+        let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":1}}"#;
+        let found = steps(&[
+            (C, r#"{"id":1,"method":"tools/call"}"#),
+            (C, cancel),
+            (S, r#"{"id":1,"result":{}}"#),
+            (C, cancel),
+        ]);
+        assert_eq!(found[0].outcome, Outcome::Cancelled);
+        assert_eq!(found[0].duration, Some(20));
+        let done = [
+            (C, r#"{"id":1,"method":"ping"}"#),
+            (S, r#"{"id":1,"result":{}}"#),
+            (C, cancel),
+        ];
+        assert_eq!(
+            outcomes(&done)[0].1,
+            Outcome::Ok,
+            "a cancel after the answer changes nothing"
+        );
+    }
+
+    #[test]
+    fn finding_out_the_era_is_no_failure() {
+        let refused = r#"{"id":1,"error":{"code":-32601,"message":"unknown"}}"#;
+        let discover = (C, r#"{"id":1,"method":"server/discover"}"#);
+        assert_eq!(outcomes(&[discover, (S, refused)])[0].1, Outcome::Ok);
+        let initialize = (C, r#"{"id":1,"method":"initialize"}"#);
+        assert_eq!(outcomes(&[initialize, (S, refused)])[0].1, Outcome::Error);
+        let locked = (S, r#"{"id":1,"error":{"code":-32022}}"#);
+        assert_eq!(outcomes(&[initialize, locked])[0].1, Outcome::Ok);
+    }
+
+    #[test]
+    fn a_subscription_that_the_session_ends_is_no_failure() {
+        let listen = r#"{"id":1,"method":"subscriptions/listen"}"#;
+        assert_eq!(outcomes(&[(C, listen)])[0].1, Outcome::Ok);
+    }
+
+    #[test]
+    fn what_may_have_been_answered_in_a_gap_is_not_called_unanswered() {
+        let ask = r#"{"id":1,"method":"a"}"#;
+        let outcome = |lost| pair(&[frame((0, &(C, ask)))], lost)[0].outcome;
+        assert_eq!(outcome(None), Outcome::Unanswered);
+        assert_eq!(outcome(Some(5)), Outcome::NotRecorded);
+    }
+
+    #[test]
+    fn an_answer_of_which_only_the_beginning_was_kept_is_an_answer() {
+        let ask = frame((0, &(C, r#"{"id":1,"method":"a"}"#)));
+        let mut answer = frame((1, &(S, r#"{"id":1,"result":{"content":["yyyy"#))).record;
+        answer.envelope.framing = Framing::Newline;
+        answer.envelope.flags = Flags::CUT;
+        let found = pair(&[ask, Frame::new(answer)], None);
+        assert_eq!((found.len(), found[0].outcome), (1, Outcome::Ok));
+    }
+
+    #[test]
+    fn an_id_may_be_used_again() {
+        let found = outcomes(&[
+            (C, r#"{"id":1,"method":"a"}"#),
+            (S, r#"{"id":1,"result":{}}"#),
+            (C, r#"{"id":1,"method":"b"}"#),
+            (S, r#"{"id":1,"error":{}}"#),
+            (S, r#"{"id":1,"result":{}}"#),
+        ]);
+        assert_eq!(found[0].1, Outcome::Ok);
+        assert_eq!(found[1].1, Outcome::Error);
+    }
+}

@@ -1,0 +1,263 @@
+//! What a process appends to its journal, as it does.
+//!
+//! Only what is new is read, file after file. A file that is finished, sealed and removed
+//! meanwhile is read to its end through the handle that is open.
+
+use crate::journal::Record;
+use crate::journal::format::{RECORD_MAGIC, Unreadable, decode};
+use crate::journal::header::{Header, HeaderError};
+use crate::journal::reader::{Damage, OpenError, Segment, next_record};
+
+use crate::layout::{SegmentPath, Store};
+use agent_trace_model::ProcessId;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+/// How often a file without a header is looked at before its process counts as dead: it was
+/// made but not locked yet.
+const PATIENCE: u32 = 20;
+
+/// The growing journal of a process.
+#[derive(Debug)]
+pub struct Tail {
+    store: Store,
+    process: ProcessId,
+    /// The file that is read, and its number.
+    number: u32,
+    file: Option<File>,
+    /// Offset after the last whole record that was read.
+    at: u64,
+    /// The file's length when it was read.
+    seen: u64,
+    waited: u32,
+    over: bool,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Records in the order of the journal.
+    pub records: Vec<Record>,
+    /// What cannot be read between them.
+    pub damage: Vec<Damage>,
+}
+
+impl Tail {
+    /// Reads the journal of this process from the file with this number on.
+    #[must_use]
+    pub fn new(store: &Store, process: ProcessId, number: u32) -> Self {
+        Self {
+            store: store.clone(),
+            process,
+            number,
+            file: None,
+            at: 0,
+            seen: 0,
+            waited: 0,
+            over: false,
+        }
+    }
+
+    /// Whether the process has ended and everything was read.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Reads what is new.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or is none of ours.
+    pub fn poll(&mut self, read: &mut Records) -> Result<(), OpenError> {
+        while !self.over && self.step(read)? {}
+        Ok(())
+    }
+
+    /// Reads what is new in the current file. Whether there is another one.
+    fn step(&mut self, read: &mut Records) -> Result<bool, OpenError> {
+        if self.file.is_none() && !self.begin(read)? {
+            return Ok(true);
+        }
+        let Some(file) = &self.file else {
+            return Ok(!self.over);
+        };
+        // Asked before reading: what is then there is all that there will be.
+        let followed = self.path(self.number + 1).exists();
+        let free = !followed && is_free(file);
+        self.read(read)?;
+        if followed || (free && self.next_exists()?) {
+            self.finish(read);
+            return Ok(true);
+        }
+        if free {
+            self.waited += 1;
+            if self.at > 0 || self.waited > PATIENCE {
+                self.finish(read);
+                self.over = true;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Opens the current file. False where it was sealed, and is read by that.
+    fn begin(&mut self, read: &mut Records) -> Result<bool, OpenError> {
+        let path = self.path(self.number);
+        match File::open(&path) {
+            Ok(file) => {
+                (self.file, self.at, self.seen) = (Some(file), 0, 0);
+                return Ok(true);
+            }
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(OpenError::Io { path, source });
+            }
+            Err(_) => {}
+        }
+        let all = self.store.segments().map_err(self.io())?;
+        let next = all
+            .into_iter()
+            .find(|s| s.process == self.process && s.number >= self.number);
+        match next {
+            Some(sealed) if sealed.sealed => {
+                let segment = Segment::open(&sealed)?;
+                for record in segment.records() {
+                    match record {
+                        Ok(record) => read.records.push(record),
+                        Err(damage) => read.damage.push(damage),
+                    }
+                }
+                self.number = sealed.number + 1;
+            }
+            // Those before it have gone.
+            Some(journal) => self.number = journal.number,
+            None => self.over = true,
+        }
+        Ok(false)
+    }
+
+    fn read(&mut self, read: &mut Records) -> Result<(), OpenError> {
+        let io = self.io();
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let length = file.metadata().map_err(&io)?.len();
+        if length == self.seen || length <= self.at {
+            return Ok(());
+        }
+        self.seen = length;
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(self.at)).map_err(&io)?;
+        file.take(length - self.at)
+            .read_to_end(&mut bytes)
+            .map_err(&io)?;
+        let mut rest = &bytes[..];
+        if self.at == 0 {
+            match Header::decode(rest) {
+                Ok((_, length)) => rest = &rest[length..],
+                Err(HeaderError::Torn) => return Ok(()),
+                Err(source) => {
+                    let path = self.path(self.number);
+                    return Err(OpenError::Header { path, source });
+                }
+            }
+        }
+        // What follows may not be written yet; it is read anew next time.
+        rest = whole(
+            rest,
+            self.at + (bytes.len() - rest.len()) as u64,
+            false,
+            read,
+        );
+        self.at += (bytes.len() - rest.len()) as u64;
+        Ok(())
+    }
+
+    /// Nothing more comes in this file.
+    fn finish(&mut self, read: &mut Records) {
+        if let Some(file) = &mut self.file {
+            let mut bytes = Vec::new();
+            let left = file
+                .seek(SeekFrom::Start(self.at))
+                .and_then(|_| file.read_to_end(&mut bytes));
+            if left.is_ok() && self.at > 0 {
+                whole(&bytes, self.at, true, read);
+            }
+        }
+        self.file = None;
+        self.number += 1;
+        self.waited = 0;
+    }
+
+    fn path(&self, number: u32) -> PathBuf {
+        let name = SegmentPath::name(self.process, number, false);
+        self.store.live().join(name)
+    }
+
+    /// Whether the process went on in another file.
+    fn next_exists(&self) -> Result<bool, OpenError> {
+        if self.path(self.number + 1).exists() {
+            return Ok(true);
+        }
+        let all = self.store.segments().map_err(self.io())?;
+        let later = |s: &SegmentPath| s.process == self.process && s.number > self.number;
+        Ok(all.iter().any(later))
+    }
+
+    fn io(&self) -> impl Fn(io::Error) -> OpenError + use<> {
+        let path = self.path(self.number);
+        move |source| OpenError::Io {
+            path: path.clone(),
+            source,
+        }
+    }
+}
+
+/// Takes the whole records at the beginning of `bytes`, which begin at this offset of their
+/// file. Returns what is left; that may become one, unless this is `all`.
+fn whole<'a>(bytes: &'a [u8], at: u64, all: bool, read: &mut Records) -> &'a [u8] {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let error = match decode(rest) {
+            Ok((record, length)) => {
+                read.records.push(record);
+                rest = &rest[length..];
+                continue;
+            }
+            Err(error) => error,
+        };
+        if error == Unreadable::Torn && !all {
+            break;
+        }
+        let Some(next) = next_record(rest, &mut 0) else {
+            // A torn end is how a killed process ends.
+            let begins = rest.len() < RECORD_MAGIC.len() || rest.starts_with(&RECORD_MAGIC);
+            if all && !(begins && error == Unreadable::Torn) {
+                read.damage.push(Damage {
+                    at: at + (bytes.len() - rest.len()) as u64,
+                    bytes: rest.len() as u64,
+                    torn_end: false,
+                });
+            }
+            break;
+        };
+        read.damage.push(Damage {
+            at: at + (bytes.len() - rest.len()) as u64,
+            bytes: next as u64,
+            torn_end: false,
+        });
+        rest = &rest[next..];
+    }
+    rest
+}
+
+/// Whether nobody holds the lock that a writer holds.
+fn is_free(file: &File) -> bool {
+    match file.try_lock_shared() {
+        Ok(()) => {
+            let _ = file.unlock();
+            true
+        }
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(_)) => true,
+    }
+}
