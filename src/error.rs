@@ -106,6 +106,10 @@ impl CommandError {
             Self::Retention(RetentionError::Live) => {
                 Some("end the assistant's session (or the server) first")
             }
+            Self::Retention(RetentionError::StillWritten) => Some(
+                "end the relay or daemon that writes it, or wait until it has gone on in a new \
+                 file",
+            ),
             Self::Config { .. } => Some("`agent-trace config --help` lists the settings"),
             Self::Exists { .. } => Some("remove it, or give another file with --output"),
             Self::Portable(PortableError::TooLarge { .. }) => {
