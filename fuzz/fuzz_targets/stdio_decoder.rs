@@ -5,15 +5,17 @@
 
 #![no_main]
 
-use agent_trace_wire::json;
+use agent_trace_wire::Budget;
 use agent_trace_wire::frame::{Event, Framing};
+use agent_trace_wire::json;
 use agent_trace_wire::stdio::Decoder;
 use libfuzzer_sys::fuzz_target;
 
 type Got = (Vec<u8>, Vec<u8>, Framing, u64, bool, bool);
 
 fn decode<'a>(limit: usize, chunks: impl Iterator<Item = &'a [u8]>) -> Vec<Got> {
-    let mut decoder = Decoder::new(limit);
+    let budget = Budget::new(1 << 20);
+    let mut decoder = Decoder::new(limit, &budget);
     let mut frames = Vec::new();
     let mut overflow: Option<Vec<u8>> = None;
     let mut sink = |event: Event<'_>| match event {
@@ -24,7 +26,7 @@ fn decode<'a>(limit: usize, chunks: impl Iterator<Item = &'a [u8]>) -> Vec<Got> 
             let all = overflow.take().unwrap_or_else(|| frame.raw.to_vec());
             assert!(frame.raw.len() <= limit && all.starts_with(frame.raw));
             if frame.framing != Framing::Stray && !frame.truncated() && !frame.incomplete {
-                assert!(json::is_valid(frame.body()));
+                assert!(json::is_valid(&frame.text()));
             }
             frames.push((
                 frame.raw.to_vec(),

@@ -37,7 +37,9 @@ impl Process {
         None
     }
 
-    fn of(pid: u32) -> Self {
+    /// The process with this number.
+    #[must_use]
+    pub fn of(pid: u32) -> Self {
         // In one read: the system makes the whole text anew for each.
         let mut stat = [0; 1024];
         let read = std::fs::File::open(format!("/proc/{pid}/stat"))

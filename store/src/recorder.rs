@@ -5,8 +5,10 @@
 //! relay threads → queue (bounded in bytes) → one thread: decode → redact → journal
 //! ```
 //! - `queue`: where the relay leaves its copies; full means dropped and counted
-//! - `session`: from the bytes of a session to frames and lines
-//! - `recording`: from a frame to its record
+//! - `session`: from the bytes of a stdio session to frames and lines
+//! - `http`: from the exchanges of HTTP to sessions and frames
+//! - `frames`, `recording`: from a frame to its record; `heads`, `events`, `bodies`: what of it
+//!   is kept
 //! - `sink`: what happens when the disk does not take them
 //! - `worker`: the thread, in ticks
 //!
@@ -14,6 +16,11 @@
 //! goes wrong in here, the relay goes on; what was not recorded shows as a gap.
 
 mod bodies;
+mod counters;
+mod events;
+mod frames;
+mod heads;
+mod http;
 mod queue;
 mod recording;
 mod requests;
@@ -31,8 +38,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use frames::KEPT_OF_A_FRAME;
 pub use queue::QUEUE_LIMIT;
-pub use session::KEPT_OF_A_FRAME;
 
 /// What a recorder has to know, beside the bytes.
 #[derive(Debug)]
@@ -172,19 +179,21 @@ impl Recorder {
     /// Makes an HTTP listener known: what is told of this source belongs to it. Said again
     /// when its settings change.
     pub fn listener(&self, source: u32, listener: HttpListener) {
-        let _ = (source, listener);
+        self.queue
+            .say(source, queue::What::Listener(Box::new(listener)));
     }
 
     /// What was counted since the start.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats::default()
+        self.queue.counters.get(self.queue.queued())
     }
 
     /// Ends every session that is open (HTTP), and waits until everything is written, but
     /// not longer than `limit`. Returns whether it was.
     #[must_use]
     pub fn stop(self, limit: Duration) -> bool {
+        self.queue.say(0, queue::What::Stop);
         self.queue.close_and_wait(limit)
     }
 

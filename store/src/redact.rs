@@ -11,6 +11,7 @@
 //! - `binding`, `name`, `value`, `judge`, `words`, `entropy`: what binds a value to a name, does
 //!   the name say secret, how far does the value reach, and can it be one
 //! - `view`, `json`: the layers in which a text hides in a text
+//! - `head`: heads of HTTP messages
 //! - `argv`: arguments of commands; `rules`: what is compiled when
 //! - `mark`: markers, fingerprints, and hits that meet
 //!
@@ -21,6 +22,7 @@ mod argv;
 mod binding;
 mod class;
 mod entropy;
+mod head;
 mod header;
 mod json;
 mod judge;

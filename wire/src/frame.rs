@@ -62,6 +62,9 @@ pub fn text(raw: &[u8], framing: Framing) -> Cow<'_, [u8]> {
     }
 }
 
+/// Takes what a decoder tells.
+pub(crate) type Sink<'s> = &'s mut dyn FnMut(Event<'_>);
+
 /// What a decoder tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {

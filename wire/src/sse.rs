@@ -1,8 +1,13 @@
 //! Events of a server-sent event stream.
 //!
 //! Source of the format: WHATWG HTML, section 9.2.6 "Interpreting an event stream".
+//! [`Decoder`] splits a stream into events, [`fields`] reads one.
+
+mod decoder;
 
 use std::borrow::Cow;
+
+pub use decoder::Decoder;
 
 /// The fields of one event. Where a field is there twice the last one counts, and of `data`
 /// all of them.

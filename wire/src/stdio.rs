@@ -16,20 +16,15 @@
 //!   counts characters instead of bytes costs only the messages it got wrong.
 //!
 //! Within:
-//! - `assembly`: the bytes of the frame in progress, and what is kept of a large one
 //! - `header`: header lines, and where a frame's JSON text lies
 
-mod assembly;
 mod header;
 
-use crate::frame::{Event, Framing};
-use assembly::Assembly;
+use crate::assembly::{Assembly, Budget, UNDECIDED_MAX};
+use crate::frame::{Event, Framing, Sink};
 use header::Line;
 
 pub use header::body;
-
-/// Takes what a decoder tells.
-type Sink<'s> = &'s mut dyn FnMut(Event<'_>);
 
 /// Most bytes of padding before a message that are taken as a part of it.
 const PADDING_MAX: usize = 4 << 10;
@@ -40,8 +35,10 @@ const BODY_MAX: u64 = 1 << 30;
 /// Most bytes of a stray line that are looked at in one go.
 const STRAY_STEP: usize = 16 << 10;
 
+const _: () = assert!(PADDING_MAX + HEADER_MAX + STRAY_STEP <= UNDECIDED_MAX);
+
 /// Splits a byte stream into frames.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Decoder {
     frame: Assembly,
     state: State,
@@ -95,11 +92,12 @@ enum Declared {
 }
 
 impl Decoder {
-    /// A decoder at the start of a stream that keeps at most `limit` bytes of each frame.
+    /// A decoder at the start of a stream that keeps at most `limit` bytes of each frame, and
+    /// takes them from `budget`.
     #[must_use]
-    pub fn new(limit: usize) -> Self {
+    pub fn new(limit: usize, budget: &Budget) -> Self {
         Self {
-            frame: Assembly::new(limit),
+            frame: Assembly::new(limit, budget),
             state: State::START,
         }
     }
@@ -169,7 +167,7 @@ impl Decoder {
                     if !self.frame.is_fresh() {
                         self.end(&[], Framing::Stray, false, sink);
                     }
-                    self.frame = Assembly::new(self.frame.limit());
+                    self.frame.reset();
                     self.state = State::START;
                     return;
                 }

@@ -4,8 +4,10 @@
 //! the relay pays for one copy in memory and the reader for none. When the queue is full,
 //! chunks are dropped; what was dropped is told in its place in the stream.
 
-use agent_trace_model::{Caller, Channel, End, Finish, Moment, Tap};
-use std::collections::VecDeque;
+use super::HttpListener;
+use super::counters::Counters;
+use agent_trace_model::{Caller, Channel, End, Finish, Moment, Stream, Tap};
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,6 +16,12 @@ use std::time::{Duration, Instant};
 pub const QUEUE_LIMIT: usize = 16 << 20;
 /// What a chunk counts in addition to its bytes, so that tiny ones are bounded too.
 const ITEM_COST: usize = 64;
+/// What the caller of an exchange counts.
+const CALLER_COST: usize = size_of::<Caller>();
+/// Room beyond the limit for what is small and ends something.
+const RESERVE: usize = 4 << 20;
+/// Of so many streams the losses are told in their place; of more, only how much it was.
+const MOST_LOST: usize = 4096;
 const BLOCK: usize = 256 << 10;
 /// Empty blocks that are kept to be used again.
 const SPARE_BLOCKS: usize = 4;
@@ -29,12 +37,74 @@ pub(super) enum What {
     Copied(usize),
     /// This many bytes of the block could not be delivered.
     Undelivered(usize),
-    /// This many bytes were forwarded that there was no room for.
-    Lost(u64),
+    /// There was no room for this.
+    Lost(Lost),
     /// The stream ended.
     Closed,
     /// The session ended.
     Ended(Box<End>),
+    /// An exchange began; its head is this many bytes of the block, who called is told there.
+    Request {
+        /// Which of the block's callers.
+        caller: usize,
+        /// Bytes of the head.
+        head: usize,
+    },
+    /// The head of its answer.
+    Response(usize),
+    /// Header lines after a body.
+    Trailers(usize),
+    /// What was sent, and what was forwarded in its place.
+    Altered {
+        /// Bytes of what was sent, which come first.
+        from: usize,
+        /// Bytes of what was forwarded.
+        to: usize,
+    },
+    /// The exchange ended.
+    Finished(Finish),
+    /// There was no room for these bytes of many streams, and for the ends of some of them.
+    Forgotten(u64),
+    /// What is known of the source.
+    Listener(Box<HttpListener>),
+    /// Every session ends.
+    Stop,
+}
+
+/// Bytes of one stream that there was no room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lost {
+    /// Bytes that were forwarded as a part of the stream.
+    pub(super) body: u64,
+    /// Bytes of heads and the like.
+    pub(super) head: u64,
+}
+
+impl What {
+    /// How many of the block's bytes belong to it.
+    fn length(&self) -> usize {
+        match self {
+            Self::Copied(length)
+            | Self::Undelivered(length)
+            | Self::Request { head: length, .. }
+            | Self::Response(length)
+            | Self::Trailers(length) => *length,
+            Self::Altered { from, to } => from.saturating_add(*to),
+            _ => 0,
+        }
+    }
+}
+
+/// What is told of a channel, without the bytes.
+enum Told {
+    Copied,
+    Undelivered,
+    Closed,
+    Request(Caller),
+    Response,
+    Trailers,
+    Altered,
+    Finished(Finish),
 }
 
 #[derive(Debug)]
@@ -51,11 +121,23 @@ pub(super) struct Item {
 pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
     pub(super) items: Vec<Item>,
+    /// Who began the exchanges that begin here.
+    pub(super) callers: Vec<Caller>,
 }
 
 impl Block {
     fn cost(&self) -> usize {
-        self.bytes.len() + self.items.len() * ITEM_COST
+        self.bytes.len() + self.items.len() * ITEM_COST + self.callers.len() * CALLER_COST
+    }
+
+    /// Each item with its bytes.
+    pub(super) fn each(&self, mut take: impl FnMut(&Item, &[u8])) {
+        let mut rest = &self.bytes[..];
+        for item in &self.items {
+            let (bytes, after) = rest.split_at(item.what.length().min(rest.len()));
+            rest = after;
+            take(item, bytes);
+        }
     }
 }
 
@@ -69,6 +151,7 @@ pub(super) struct Queue {
     /// The reader is done for good.
     done: Condvar,
     unanswered: AtomicUsize,
+    pub(super) counters: Counters,
 }
 
 #[derive(Debug, Default)]
@@ -77,10 +160,25 @@ struct State {
     spare: Vec<Block>,
     /// Cost of all blocks that were not given back yet.
     queued: usize,
-    lost: Vec<(Channel, u64, u64)>,
+    /// What each channel lost and was not told yet.
+    lost: HashMap<Channel, Loss>,
+    /// What others lost, and since when.
+    forgotten: Option<(u64, u64)>,
     reader_sleeps: bool,
     closed: bool,
     done: bool,
+}
+
+/// What was dropped of one channel.
+#[derive(Debug, Default)]
+struct Loss {
+    /// Since when.
+    at: u64,
+    bytes: Lost,
+    /// When it ended.
+    closed: Option<u64>,
+    /// When and how its exchange ended.
+    finished: Option<(u64, Finish)>,
 }
 
 impl Queue {
@@ -91,6 +189,7 @@ impl Queue {
             work: Condvar::new(),
             done: Condvar::new(),
             unanswered: AtomicUsize::new(0),
+            counters: Counters::default(),
         }
     }
 
@@ -103,21 +202,40 @@ impl Queue {
         self.unanswered.store(count, Ordering::Relaxed);
     }
 
-    /// Waits for something to do, gathers for a tick, and takes all there is. None when the
-    /// queue was closed and is empty.
-    pub(super) fn take(&self) -> Option<VecDeque<Block>> {
+    /// How much is waiting, or being recorded.
+    pub(super) fn queued(&self) -> u64 {
+        self.lock().queued as u64
+    }
+
+    /// Waits for something to do, but not longer than `limit`; gathers for a tick, and takes
+    /// all there is. None when the queue was closed and is empty.
+    pub(super) fn take(&self, limit: Option<Duration>) -> Option<VecDeque<Block>> {
         let mut state = self.lock();
-        while state.blocks.is_empty() && state.lost.is_empty() {
+        let until = limit.map(|limit| Instant::now() + limit);
+        while state.is_empty() {
             if state.closed {
                 return None;
             }
             state.reader_sleeps = true;
             // Nothing comes, so memory that a burst took is given back.
             state.spare.truncate(1);
+            let Some(until) = until else {
+                state = self
+                    .work
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                state.reader_sleeps = false;
+                return Some(VecDeque::new());
+            }
             state = self
                 .work
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
         state.reader_sleeps = false;
         let gathering = |state: &mut State| !state.closed && state.queued < EARLY;
@@ -126,17 +244,8 @@ impl Queue {
             .wait_timeout_while(state, TICK, gathering)
             .unwrap_or_else(PoisonError::into_inner)
             .0;
-        let mut blocks = std::mem::take(&mut state.blocks);
-        if !state.lost.is_empty() {
-            let mut told = Block::default();
-            for (channel, bytes, at) in state.lost.drain(..) {
-                let what = What::Lost(bytes);
-                told.items.push(Item { channel, at, what });
-            }
-            state.queued += told.cost();
-            blocks.push_back(told);
-        }
-        Some(blocks)
+        state.tell_all();
+        Some(std::mem::take(&mut state.blocks))
     }
 
     /// Gives back a block that was dealt with.
@@ -146,24 +255,32 @@ impl Queue {
         if state.spare.len() < SPARE_BLOCKS && block.bytes.capacity() == BLOCK {
             block.bytes.clear();
             block.items.clear();
+            block.callers.clear();
             state.spare.push(block);
         }
     }
 
     /// The session ended. This is never dropped.
     pub(super) fn end(&self, source: u32, end: End) {
+        self.say(source, What::Ended(Box::new(end)));
+    }
+
+    /// Says something that is never dropped.
+    pub(super) fn say(&self, source: u32, what: What) {
         let channel = Channel {
             source,
             exchange: 0,
-            stream: agent_trace_model::Stream::ServerToClient,
+            stream: Stream::ServerToClient,
         };
-        // What was lost belongs to the session, so it is told before its end.
         let Moment(at) = self.now();
         let mut state = self.lock();
-        for (of, lost, since) in std::mem::take(&mut state.lost) {
-            state.push(of, since, &[], What::Lost(lost));
+        if state.done {
+            return;
         }
-        state.push(channel, at, &[], What::Ended(Box::new(end)));
+        // What was lost belongs to the session, so it is told before its end.
+        state.tell_all();
+        state.push(channel, at, [&[]; 2], what);
+        state.reader_sleeps = false;
         self.work.notify_one();
     }
 
@@ -189,26 +306,24 @@ impl Queue {
         self.done.notify_all();
     }
 
-    fn put(
-        &self,
-        channel: Channel,
-        Moment(at): Moment,
-        bytes: &[u8],
-        what: impl FnOnce(usize) -> What,
-    ) {
+    fn put(&self, channel: Channel, Moment(at): Moment, parts: [&[u8]; 2], told: Told) {
         let mut state = self.lock();
         if state.done {
             return;
         }
         let before = state.queued;
-        let what = what(bytes.len());
-        if before + bytes.len() + ITEM_COST > QUEUE_LIMIT && !bytes.is_empty() {
-            state.lose(channel, bytes.len() as u64, at);
+        let limit = match told {
+            Told::Closed | Told::Finished(_) => QUEUE_LIMIT + RESERVE,
+            _ => QUEUE_LIMIT,
+        };
+        let bytes = parts[0].len() + parts[1].len();
+        if before + bytes + ITEM_COST > limit {
+            state.lose(channel, at, bytes as u64, &told);
         } else {
-            if let Some(lost) = state.found(channel) {
-                state.push(channel, at, &[], What::Lost(lost));
+            if !state.lost.is_empty() {
+                state.tell_before(channel, &told);
             }
-            state.push(channel, at, bytes, what);
+            state.put(channel, at, parts, told);
         }
         let crossed = before < EARLY && state.queued >= EARLY;
         if state.reader_sleeps || crossed {
@@ -224,34 +339,123 @@ impl Queue {
 }
 
 impl State {
-    fn push(&mut self, channel: Channel, at: u64, bytes: &[u8], what: What) {
-        let full = |block: &Block| block.bytes.len() + bytes.len() > BLOCK;
+    fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && self.lost.is_empty() && self.forgotten.is_none()
+    }
+
+    fn put(&mut self, channel: Channel, at: u64, parts: [&[u8]; 2], told: Told) {
+        let length = parts[0].len();
+        let what = match told {
+            Told::Copied => What::Copied(length),
+            Told::Undelivered => What::Undelivered(length),
+            Told::Closed => What::Closed,
+            Told::Response => What::Response(length),
+            Told::Trailers => What::Trailers(length),
+            Told::Altered => What::Altered {
+                from: length,
+                to: parts[1].len(),
+            },
+            Told::Finished(finish) => What::Finished(finish),
+            Told::Request(caller) => {
+                let block = self.block(length);
+                block.callers.push(caller);
+                let caller = block.callers.len() - 1;
+                self.queued += CALLER_COST;
+                let head = length;
+                What::Request { caller, head }
+            }
+        };
+        self.push(channel, at, parts, what);
+    }
+
+    fn push(&mut self, channel: Channel, at: u64, parts: [&[u8]; 2], what: What) {
+        let length = parts[0].len() + parts[1].len();
+        let block = self.block(length);
+        for part in parts {
+            block.bytes.extend_from_slice(part);
+        }
+        block.items.push(Item { channel, at, what });
+        self.queued += length + ITEM_COST;
+    }
+
+    /// The last block, with room for these bytes.
+    fn block(&mut self, length: usize) -> &mut Block {
+        let full = |block: &Block| !block.bytes.is_empty() && block.bytes.len() + length > BLOCK;
         if self.blocks.back().is_none_or(full) {
             let fresh = || Block {
                 bytes: Vec::with_capacity(BLOCK),
-                items: Vec::new(),
+                ..Block::default()
             };
-            self.blocks
-                .push_back(self.spare.pop().unwrap_or_else(fresh));
+            let block = self.spare.pop().unwrap_or_else(fresh);
+            self.blocks.push_back(block);
         }
-        if let Some(block) = self.blocks.back_mut() {
-            block.bytes.extend_from_slice(bytes);
-            block.items.push(Item { channel, at, what });
-            self.queued += bytes.len() + ITEM_COST;
+        let last = self.blocks.len() - 1;
+        &mut self.blocks[last]
+    }
+
+    fn lose(&mut self, channel: Channel, at: u64, bytes: u64, told: &Told) {
+        if self.lost.len() >= MOST_LOST && !self.lost.contains_key(&channel) {
+            let (total, _) = self.forgotten.get_or_insert((0, at));
+            *total += bytes;
+            return;
+        }
+        let loss = self.lost.entry(channel).or_insert_with(|| Loss {
+            at,
+            ..Loss::default()
+        });
+        match told {
+            Told::Copied | Told::Undelivered => loss.bytes.body += bytes,
+            Told::Closed => loss.closed = Some(at),
+            Told::Finished(finish) => loss.finished = Some((at, *finish)),
+            _ => loss.bytes.head += bytes,
         }
     }
 
-    fn lose(&mut self, channel: Channel, bytes: u64, at: u64) {
-        match self.lost.iter_mut().find(|(of, ..)| *of == channel) {
-            Some((_, total, _)) => *total += bytes,
-            None => self.lost.push((channel, bytes, at)),
+    /// Tells what was lost of a channel before what comes next, and of a whole exchange
+    /// before its end.
+    fn tell_before(&mut self, channel: Channel, told: &Told) {
+        let whole = matches!(told, Told::Finished(_));
+        for stream in Stream::ALL {
+            let channel = Channel { stream, ..channel };
+            if (whole || stream == channel.stream)
+                && let Some(loss) = self.lost.remove(&channel)
+            {
+                self.tell(channel, &loss);
+            }
         }
     }
 
-    /// What was lost of this channel, to be told before what comes next.
-    fn found(&mut self, channel: Channel) -> Option<u64> {
-        let at = self.lost.iter().position(|(of, ..)| *of == channel)?;
-        Some(self.lost.swap_remove(at).1)
+    fn tell(&mut self, channel: Channel, loss: &Loss) {
+        if loss.bytes != Lost::default() {
+            self.push(channel, loss.at, [&[]; 2], What::Lost(loss.bytes));
+        }
+        if let Some(at) = loss.closed {
+            self.push(channel, at, [&[]; 2], What::Closed);
+        }
+    }
+
+    /// Tells all that was lost.
+    fn tell_all(&mut self) {
+        if !self.lost.is_empty() {
+            let mut lost: Vec<_> = std::mem::take(&mut self.lost).into_iter().collect();
+            lost.sort_by_key(|(_, loss)| loss.at);
+            for (channel, loss) in &lost {
+                self.tell(*channel, loss);
+            }
+            for (channel, loss) in &lost {
+                if let Some((at, finish)) = loss.finished {
+                    self.push(*channel, at, [&[]; 2], What::Finished(finish));
+                }
+            }
+        }
+        if let Some((bytes, at)) = self.forgotten.take() {
+            let channel = Channel {
+                source: 0,
+                exchange: 0,
+                stream: Stream::ServerToClient,
+            };
+            self.push(channel, at, [&[]; 2], What::Forgotten(bytes));
+        }
     }
 }
 
@@ -262,23 +466,37 @@ impl Tap for Queue {
 
     fn copy(&self, channel: Channel, read: Moment, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.put(channel, read, bytes, What::Copied);
+            self.put(channel, read, [bytes, &[]], Told::Copied);
         }
     }
 
     fn undelivered(&self, channel: Channel, read: Moment, bytes: &[u8]) {
-        self.put(channel, read, bytes, What::Undelivered);
+        self.put(channel, read, [bytes, &[]], Told::Undelivered);
     }
 
     fn close(&self, channel: Channel) {
-        self.put(channel, self.now(), &[], |_| What::Closed);
+        self.put(channel, self.now(), [&[]; 2], Told::Closed);
     }
 
-    fn request(&self, _: Channel, _: Moment, _: Caller, _: &[u8]) {}
-    fn response(&self, _: Channel, _: Moment, _: &[u8]) {}
-    fn trailers(&self, _: Channel, _: Moment, _: &[u8]) {}
-    fn altered(&self, _: Channel, _: Moment, _: &[u8], _: &[u8]) {}
-    fn finished(&self, _: Channel, _: Moment, _: Finish) {}
+    fn request(&self, channel: Channel, read: Moment, caller: Caller, head: &[u8]) {
+        self.put(channel, read, [head, &[]], Told::Request(caller));
+    }
+
+    fn response(&self, channel: Channel, read: Moment, head: &[u8]) {
+        self.put(channel, read, [head, &[]], Told::Response);
+    }
+
+    fn trailers(&self, channel: Channel, read: Moment, lines: &[u8]) {
+        self.put(channel, read, [lines, &[]], Told::Trailers);
+    }
+
+    fn altered(&self, channel: Channel, read: Moment, from: &[u8], to: &[u8]) {
+        self.put(channel, read, [from, to], Told::Altered);
+    }
+
+    fn finished(&self, channel: Channel, at: Moment, finish: Finish) {
+        self.put(channel, at, [&[]; 2], Told::Finished(finish));
+    }
 
     fn unanswered(&self, _source: u32) -> Option<usize> {
         let counted = !self.lock().done;
@@ -302,7 +520,7 @@ mod tests {
         for item in blocks.iter().flat_map(|block| &block.items) {
             match item.what {
                 What::Copied(n) => told.0 += n as u64,
-                What::Lost(n) => told.1 += n,
+                What::Lost(lost) => told.1 += lost.body,
                 _ => {}
             }
         }
@@ -316,19 +534,17 @@ mod tests {
         for _ in 0..1000 {
             queue.copy(CHANNEL, queue.now(), &chunk);
         }
-        let blocks = queue.take().unwrap();
+        let blocks = queue.take(None).unwrap();
         let (copied, lost) = told(&blocks);
         assert_eq!(copied + lost, 1000 * chunk.len() as u64);
         assert!(copied as usize <= QUEUE_LIMIT && lost > 0);
-        assert!(matches!(
-            blocks.back().unwrap().items[0].what,
-            What::Lost(_)
-        ));
+        let last = blocks.back().unwrap().items.last().unwrap();
+        assert!(matches!(last.what, What::Lost(_)));
         for block in blocks {
             queue.give_back(block);
         }
         queue.copy(CHANNEL, queue.now(), &chunk);
-        assert_eq!(told(&queue.take().unwrap()), (chunk.len() as u64, 0));
+        assert_eq!(told(&queue.take(None).unwrap()), (chunk.len() as u64, 0));
     }
 
     #[test]
@@ -340,6 +556,83 @@ mod tests {
         let state = queue.lock();
         assert!(state.queued <= QUEUE_LIMIT);
         assert_eq!(state.lost.len(), 1);
+    }
+
+    #[test]
+    fn thousands_of_exchanges_with_losses_cost_little_and_end_all_the_same() {
+        let queue = Queue::new();
+        queue.copy(CHANNEL, queue.now(), &vec![0; QUEUE_LIMIT - 1000]);
+        let of = |exchange, stream| Channel {
+            source: 1,
+            exchange,
+            stream,
+        };
+        let (c, s) = (Stream::ClientToServer, Stream::ServerToClient);
+        let address = "127.0.0.1:1".parse().unwrap();
+        let caller = Caller {
+            connection: 1,
+            peer: address,
+            local: address,
+        };
+        let began = Instant::now();
+        for exchange in 1..=100_000 {
+            queue.request(of(exchange, c), queue.now(), caller, &[b'x'; 500]);
+            queue.copy(of(exchange, c), queue.now(), &[b'x'; 500]);
+            queue.close(of(exchange, c));
+            queue.finished(of(exchange, s), queue.now(), Finish::Complete);
+        }
+        assert!(began.elapsed() < Duration::from_secs(5));
+        {
+            let state = queue.lock();
+            assert!(state.queued <= QUEUE_LIMIT + RESERVE);
+            assert!(state.lost.len() <= MOST_LOST);
+        }
+        let (mut finished, mut body, mut head, mut forgotten) = (0_usize, 0, 0, 0);
+        for block in queue.take(None).unwrap() {
+            block.each(|item, _| match &item.what {
+                What::Finished(_) => finished += 1,
+                What::Lost(lost) => {
+                    body += lost.body;
+                    head += lost.head;
+                }
+                What::Forgotten(bytes) => forgotten += bytes,
+                _ => {}
+            });
+        }
+        assert!(body > 0 && head > 0 && forgotten > 0);
+        assert_eq!(body + head + forgotten, 100_000 * 1000);
+        assert!(finished >= MOST_LOST, "{finished}");
+    }
+
+    #[test]
+    fn heads_and_callers_come_with_their_bytes() {
+        let queue = Queue::new();
+        let caller = Caller {
+            connection: 7,
+            peer: "127.0.0.1:5".parse().unwrap(),
+            local: "127.0.0.1:6".parse().unwrap(),
+        };
+        queue.request(CHANNEL, queue.now(), caller, b"head");
+        queue.altered(CHANNEL, queue.now(), b"from", b"to");
+        queue.copy(CHANNEL, queue.now(), b"body");
+        let mut seen = Vec::new();
+        for block in queue.take(None).unwrap() {
+            block.each(|item, bytes| {
+                if let What::Request { caller: at, .. } = item.what {
+                    assert_eq!(block.callers[at], caller);
+                }
+                seen.push(bytes.to_vec());
+            });
+            queue.give_back(block);
+        }
+        assert_eq!(seen, [&b"head"[..], b"fromto", b"body"]);
+        assert_eq!(queue.queued(), 0);
+        assert!(
+            queue
+                .take(Some(Duration::from_millis(1)))
+                .unwrap()
+                .is_empty()
+        );
     }
 
     #[test]

@@ -1,18 +1,22 @@
 //! An open journal and all that it takes to write records: from a frame to its record.
 
-use super::sink::Piece;
+use super::events;
+use super::heads::Heads;
+use super::sink::{Piece, Place};
 use super::sync::Syncer;
 use super::{Durability, Options, Setup, StdioSession, bodies};
-use crate::journal::format::{MOST_SPANS, Span, narrow};
+use crate::journal::format::{MOST_SPANS, Span};
 use crate::journal::header::{Header, Meta, Redaction, SessionOpen};
 use crate::journal::writer::Writer;
 use crate::journal::{Bodies, Envelope, Flags, Kind};
 use crate::key;
 use crate::process::{self, Process};
 use crate::redact::{Carry, Key, Redaction as Hidden, Redactor, RuleError};
-use agent_trace_model::{Channel, ProcessId, Stream};
-use agent_trace_wire::frame::Framing;
-use agent_trace_wire::stdio::body;
+use agent_trace_model::{Caller, ProcessId, Stream};
+use agent_trace_wire::frame::{self, Framing};
+use agent_trace_wire::http::Head;
+use std::borrow::Cow;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +28,9 @@ pub(super) struct Recording {
     writer: Writer,
     redactor: Redactor,
     options: Options,
-    opening: SessionOpen,
+    /// The one session of a stdio relay.
+    opening: Option<SessionOpen>,
+    heads: Heads,
     syncer: Option<Syncer>,
     sequence: u64,
     /// Frames and bytes in the batch that is not written yet.
@@ -50,13 +56,12 @@ impl Recording {
             _ => OpenError::NotNow(at(&error)),
         })?;
         let key_id = key.id();
-        let none = StdioSession::default();
-        let session = setup.session.as_ref().unwrap_or(&none);
+        let session = setup.session.as_ref();
         let redactor = redactor(key, &options, session).map_err(|error| {
             let cause = std::error::Error::source(&error).map(|c| format!(": {c}"));
             OpenError::Never(format!("{error}{}", cause.unwrap_or_default()).replace('\n', " "))
         })?;
-        let opening = opening(session, &redactor, options.redact);
+        let opening = session.map(|session| opening(session, &redactor, options.redact));
         let header = header(&options, key_id, session, &redactor)
             .map_err(|error| OpenError::NotNow(error.to_string()))?;
         let writer =
@@ -67,6 +72,7 @@ impl Recording {
             redactor,
             options,
             opening,
+            heads: Heads::default(),
             syncer,
             sequence: 0,
             batch: (0, 0),
@@ -83,30 +89,100 @@ impl Recording {
         Ok(())
     }
 
+    /// The number of the one session of a stdio relay, or else 0, the process itself.
+    pub(super) fn session(&self) -> u32 {
+        u32::from(self.opening.is_some())
+    }
+
     fn opening(&mut self, at: u64, wall: u64) -> io::Result<()> {
-        let meta = Meta::SessionOpen(self.opening.clone());
-        let of = Channel {
-            source: 1,
-            exchange: 0,
-            stream: Stream::ClientToServer,
+        let Some(opening) = &self.opening else {
+            return Ok(());
         };
-        self.json(Kind::Meta, of, at, wall, &meta)
+        let meta = Meta::SessionOpen(opening.clone());
+        let place = Place {
+            session: self.session(),
+            stream: Stream::ClientToServer,
+            ..Place::process(at)
+        };
+        self.json(Kind::Meta, place, wall, &meta)
+    }
+
+    /// Records the head of a request; who called is not known where the head is lost.
+    pub(super) fn request(
+        &mut self,
+        place: Place,
+        wall: u64,
+        caller: Option<Caller>,
+        head: &[u8],
+    ) -> io::Result<()> {
+        self.head(place, wall, |heads, redaction, out| {
+            heads.request(caller, &Head::request(head), redaction, out)
+        })
+    }
+
+    /// Records the head of an answer.
+    pub(super) fn response(&mut self, place: Place, wall: u64, head: &[u8]) -> io::Result<()> {
+        self.head(place, wall, |heads, redaction, out| {
+            heads.response(&Head::response(head), redaction, out)
+        })
+    }
+
+    /// Records header lines after a body.
+    pub(super) fn trailers(&mut self, place: Place, wall: u64, lines: &[u8]) -> io::Result<()> {
+        self.head(place, wall, |heads, redaction, out| {
+            heads.trailers(lines, redaction, out)
+        })
+    }
+
+    fn head(
+        &mut self,
+        place: Place,
+        wall: u64,
+        write: impl FnOnce(&mut Heads, (&Redactor, bool), &mut Vec<u8>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        let redaction = (&self.redactor, self.options.redact);
+        let written = write(&mut self.heads, redaction, &mut text)
+            .and_then(|()| self.payload(Kind::Meta, place, wall, &text));
+        self.text = text;
+        written
+    }
+
+    /// The value of a header without its secrets.
+    pub(super) fn header_value(&self, name: &[u8], value: &[u8]) -> String {
+        let hidden = self.redactor.header(name, value, self.options.redact);
+        String::from_utf8_lossy(hidden.as_deref().unwrap_or(value)).into_owned()
+    }
+
+    /// A URI without its secrets.
+    pub(super) fn uri(&self, uri: &[u8]) -> String {
+        let hidden = self.redactor.target(uri, self.options.redact);
+        String::from_utf8_lossy(hidden.as_ref().map_or(uri, |(uri, _)| uri)).into_owned()
+    }
+
+    /// The keyed fingerprint of something secret.
+    pub(super) fn fingerprint(&self, secret: &[u8]) -> String {
+        self.redactor.fingerprint(secret)
     }
 
     pub(super) fn json(
         &mut self,
         kind: Kind,
-        of: Channel,
-        at: u64,
+        place: Place,
         wall: u64,
         what: &impl serde::Serialize,
     ) -> io::Result<()> {
         let payload = serde_json::to_vec(what)?;
+        self.payload(kind, place, wall, &payload)
+    }
+
+    fn payload(&mut self, kind: Kind, place: Place, wall: u64, payload: &[u8]) -> io::Result<()> {
         let envelope = Envelope {
             length: payload.len() as u64,
-            ..self.envelope(kind, of, at, wall)
+            ..self.envelope(kind, place, wall)
         };
-        self.writer.append(&envelope, &payload)
+        self.writer.append(&envelope, payload)
     }
 
     pub(super) fn piece(&mut self, piece: Piece<'_>, wall: u64) -> io::Result<()> {
@@ -133,7 +209,7 @@ impl Recording {
             length: piece.length,
             digest: piece.digest,
             spans: spans.collect(),
-            ..self.envelope(piece.kind, piece.item.channel, piece.item.at, wall)
+            ..self.envelope(piece.kind, piece.place, wall)
         };
         let written = self
             .writer
@@ -158,20 +234,19 @@ impl Recording {
         if let Some(carry) = carry {
             return self.redactor.line(carry, raw, out, hidden);
         }
-        // A message may have padding, a header block and a line end around its JSON text.
-        let text = body(raw, framing);
-        let start = text.as_ptr() as usize - raw.as_ptr() as usize;
-        let mut any = false;
-        for part in [&raw[..start], text, &raw[start + text.len()..]] {
-            let (base, known) = (narrow::<u32>(out.len()), hidden.len());
-            if self.redactor.bytes(part, out, hidden) {
-                any = true;
-                hidden[known..]
-                    .iter_mut()
-                    .for_each(|hidden| hidden.at += base);
-            } else {
-                out.extend_from_slice(part);
+        let text = frame::text(raw, framing);
+        if framing == Framing::Event {
+            let rewritten = events::hide(&self.redactor, raw, &text, out, hidden);
+            if let Some(any) = rewritten {
+                return any;
             }
+        }
+        // A message may have padding, a header block, other fields and a line end around its
+        // JSON text.
+        let (before, text, after) = around(raw, &text);
+        let mut any = false;
+        for part in [before, text, after] {
+            any |= events::append(&self.redactor, part, out, hidden);
         }
         any
     }
@@ -183,13 +258,19 @@ impl Recording {
             hasher.update(bytes).finalize().to_hex()[..32].to_owned()
         };
         let whole = piece.kind == Kind::Frame && piece.framing != Framing::Stray;
-        let text = body(piece.raw, piece.framing);
-        match bodies::without(text, &digest).filter(|_| whole) {
+        let text = frame::text(piece.raw, piece.framing);
+        let reduced = bodies::without(&text, &digest).filter(|_| whole);
+        if piece.framing == Framing::Event
+            && let Some(event) = events::digested(piece.raw, reduced.as_deref())
+        {
+            return event;
+        }
+        match reduced {
             Some(reduced) => {
-                let start = text.as_ptr() as usize - piece.raw.as_ptr() as usize;
-                let (before, after) = (&piece.raw[..start], &piece.raw[start + text.len()..]);
+                let (before, _, after) = around(piece.raw, &text);
                 [before, &reduced, after].concat()
             }
+            None if piece.raw.is_empty() => Vec::new(),
             None => bodies::instead_of(piece.raw, &digest).into_bytes(),
         }
     }
@@ -244,18 +325,18 @@ impl Recording {
         }
     }
 
-    fn envelope(&mut self, kind: Kind, of: Channel, at: u64, wall: u64) -> Envelope {
+    fn envelope(&mut self, kind: Kind, place: Place, wall: u64) -> Envelope {
         self.sequence += 1;
         Envelope {
             kind,
-            stream: of.stream,
+            stream: place.stream,
             framing: Framing::Stray,
             flags: Flags::default(),
-            session: of.source,
-            exchange: of.exchange,
+            session: place.session,
+            exchange: place.exchange,
             sequence: self.sequence,
             wall,
-            monotonic: at,
+            monotonic: place.at,
             length: 0,
             digest: None,
             spans: Vec::new(),
@@ -269,21 +350,51 @@ impl Recording {
             None => self.writer.file().sync_data()?,
         }
         if self.writer.is_full() && self.writer.roll().is_ok() {
-            // Each file tells by itself which session it is of.
-            self.opening(0, self.opening.started)?;
+            // Each file tells by itself which session it is of. Those of HTTP are told when
+            // they next have something to write.
+            let started = self.opening.as_ref().map_or(0, |opening| opening.started);
+            self.opening(0, started)?;
             self.writer.flush()?;
         }
         Ok(())
     }
 }
 
-fn redactor(key: Key, options: &Options, session: &StdioSession) -> Result<Redactor, RuleError> {
+/// The text, which is a part of `raw`, and what is before and after it.
+fn around<'a>(raw: &'a [u8], text: &Cow<'_, [u8]>) -> (&'a [u8], &'a [u8], &'a [u8]) {
+    let start = (text.as_ptr() as usize).checked_sub(raw.as_ptr() as usize);
+    let parts = start.and_then(|start| {
+        let (before, rest) = raw.split_at_checked(start)?;
+        let (text, after) = rest.split_at_checked(text.len())?;
+        Some((before, text, after))
+    });
+    // An empty text can be anywhere.
+    parts
+        .filter(|_| !text.is_empty())
+        .unwrap_or((raw, &[], &[]))
+}
+
+fn redactor(
+    key: Key,
+    options: &Options,
+    session: Option<&StdioSession>,
+) -> Result<Redactor, RuleError> {
     let mut redactor = Redactor::new(key, &options.user_rules)?;
-    let environment = session.environment.iter();
+    // A relay of HTTP starts no server; what is secret in its own environment is what it and
+    // the servers beside it were given.
+    let own: Vec<(OsString, OsString)> = match session {
+        Some(_) => Vec::new(),
+        None => std::env::vars_os().collect(),
+    };
+    let environment = session.map_or(&own, |session| &session.environment);
     redactor.add_environment(
-        environment.map(|(name, value)| (name.as_encoded_bytes(), value.as_encoded_bytes())),
+        environment
+            .iter()
+            .map(|(name, value)| (name.as_encoded_bytes(), value.as_encoded_bytes())),
     );
-    redactor.add_argv(&lossy(&session.command));
+    if let Some(session) = session {
+        redactor.add_argv(&lossy(&session.command));
+    }
     Ok(redactor)
 }
 
@@ -323,13 +434,14 @@ fn opening(session: &StdioSession, redactor: &Redactor, redact: bool) -> Session
 fn header(
     options: &Options,
     key: String,
-    session: &StdioSession,
+    session: Option<&StdioSession>,
     redactor: &Redactor,
 ) -> Result<Header, getrandom::Error> {
     let mut random = [0; 10];
     getrandom::fill(&mut random)?;
     let started = now();
-    let project = project(&session.folder).map(|folder| folder.to_string_lossy().into_owned());
+    let project = session.and_then(|session| project(&session.folder));
+    let project = project.map(|folder| folder.to_string_lossy().into_owned());
     Ok(Header {
         process: ProcessId::new(started / 1_000_000, random),
         segment: 1,
@@ -338,7 +450,8 @@ fn header(
         host: process::host(),
         boot: process::boot(),
         relay: Process::current(),
-        client: Process::parent(),
+        // The clients of HTTP are told session by session.
+        client: session.and_then(|_| Process::parent()),
         redaction: Redaction {
             on: options.redact,
             key,
@@ -360,7 +473,7 @@ fn project(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().find(is_project).map(Into::into)
 }
 
-fn lossy(command: &[std::ffi::OsString]) -> Vec<String> {
+fn lossy(command: &[OsString]) -> Vec<String> {
     command
         .iter()
         .map(|word| word.to_string_lossy().into_owned())

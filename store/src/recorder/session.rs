@@ -1,21 +1,18 @@
-//! From the bytes of one session to its frames and lines.
+//! From the bytes of a stdio session to its frames and lines.
 
+use super::frames::{BEFORE_A_CUT, Frames, KEPT_OF_A_FRAME, kept};
 use super::queue::{Item, What};
 use super::requests::OpenRequests;
-use super::sink::{Piece, Sink};
+use super::sink::{Piece, Place, Sink};
 use crate::journal::header::SessionEnd;
 use crate::journal::{Flags, Kind};
 use crate::redact::Carry;
 use agent_trace_model::{Channel, End, Stream};
+use agent_trace_wire::Budget;
 use agent_trace_wire::frame::{Event, Frame, Framing};
 use agent_trace_wire::message::{beginning, messages};
 use agent_trace_wire::stdio::Decoder;
 
-/// The most bytes of one frame that are kept; of the rest only length and digest.
-pub const KEPT_OF_A_FRAME: usize = 8 << 20;
-/// Bytes before a cut that are not kept either: a secret that the cut goes through could not
-/// be told any more.
-const BEFORE_A_CUT: usize = 16 << 10;
 /// The most bytes of one line of standard error.
 const KEPT_OF_A_LINE: usize = 64 << 10;
 
@@ -31,10 +28,10 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(budget: &Budget) -> Self {
         Self {
-            inbound: Flow::new(),
-            outbound: Flow::new(),
+            inbound: Flow::new(budget),
+            outbound: Flow::new(budget),
             errors: Lines::default(),
             open: OpenRequests::default(),
             frames: [0; 3],
@@ -51,21 +48,22 @@ impl Session {
         let input = match item.what {
             What::Copied(_) => {
                 self.bytes[index] += known;
+                sink.took(stream, bytes.len());
                 Input::Bytes(bytes)
             }
             What::Undelivered(_) => Input::Undelivered(bytes),
             What::Lost(lost) => {
-                self.bytes[index] += lost;
-                self.lost += lost;
-                sink.queue_was_full(item, lost);
-                Input::Lost(lost)
+                self.bytes[index] += lost.body;
+                self.lost += lost.body;
+                sink.queue_was_full(Place::stdio(item), lost);
+                Input::Lost(lost.body)
             }
             What::Closed => Input::End,
-            // Dealt with by the caller.
-            What::Ended(_) => return,
+            // Dealt with by the caller, or no part of stdio.
+            _ => return,
         };
         let mut out = Out {
-            item,
+            place: Place::stdio(item),
             sink,
             frames: &mut self.frames[index],
             open: &mut self.open,
@@ -111,7 +109,7 @@ enum Input<'a> {
 
 /// Where frames and lines go.
 struct Out<'a> {
-    item: &'a Item,
+    place: Place,
     sink: &'a mut Sink,
     frames: &'a mut u64,
     open: &'a mut OpenRequests,
@@ -120,32 +118,23 @@ struct Out<'a> {
 /// One direction of messages.
 struct Flow {
     decoder: Decoder,
-    details: Details,
-}
-
-/// What a flow remembers between frames.
-#[derive(Default)]
-struct Details {
-    digest: Option<blake3::Hasher>,
-    /// A private key that is printed line by line.
-    key: Carry,
-    undelivered: bool,
+    frames: Frames,
 }
 
 impl Flow {
-    fn new() -> Self {
+    fn new(budget: &Budget) -> Self {
         Self {
-            decoder: Decoder::new(KEPT_OF_A_FRAME),
-            details: Details::default(),
+            decoder: Decoder::new(KEPT_OF_A_FRAME, budget),
+            frames: Frames::default(),
         }
     }
 
     fn take(&mut self, input: Input<'_>, out: &mut Out<'_>) {
-        self.details.undelivered |= matches!(input, Input::Undelivered(_));
-        let details = &mut self.details;
+        self.frames.undelivered |= matches!(input, Input::Undelivered(_));
+        let frames = &mut self.frames;
         let mut sink = |event: Event<'_>| match event {
-            Event::Overflow { kept, more } => details.overflow(kept, more, out),
-            Event::Frame(frame) => details.frame(&frame, out),
+            Event::Overflow { kept, more } => frames.overflow(kept, more, out.sink),
+            Event::Frame(frame) => out.frame(&frame, frames),
         };
         match input {
             Input::Bytes(bytes) | Input::Undelivered(bytes) => self.decoder.push(bytes, &mut sink),
@@ -155,54 +144,20 @@ impl Flow {
     }
 }
 
-impl Details {
-    /// Follows a frame beyond what is kept of it.
-    fn overflow(&mut self, kept: &[u8], more: &[u8], out: &Out<'_>) {
-        // Begun at the frame's first byte or not at all: there may be no key for it yet.
-        if !kept.is_empty() {
-            self.digest = out.sink.hasher();
-        }
-        if let Some(digest) = &mut self.digest {
-            digest.update(kept).update(more);
-        }
-    }
-
-    fn frame(&mut self, frame: &Frame<'_>, out: &mut Out<'_>) {
-        *out.frames += 1;
-        let digest = self.digest.take();
-        let cut = frame.truncated() && !frame.lossy;
-        // Where bytes are missing, what is left of a secret could not be told; only a frame
-        // that is a whole message for all that is safe.
-        let lost = frame.lossy && (frame.truncated() || frame.framing == Framing::Stray);
-        let raw = match frame.raw {
-            _ if lost => &[][..],
-            raw if cut => &raw[..raw.len().saturating_sub(BEFORE_A_CUT)],
-            raw => raw,
-        };
-        let stream = out.item.channel.stream;
-        if cut && frame.framing != Framing::Stray {
-            out.open.see(stream, &beginning(raw).unwrap_or_default());
-        } else if frame.framing != Framing::Stray && !lost {
+impl Out<'_> {
+    fn frame(&mut self, frame: &Frame<'_>, frames: &mut Frames) {
+        *self.frames += 1;
+        let kept = kept(frame);
+        let stream = self.place.stream;
+        if kept.cut && frame.framing != Framing::Stray {
+            let beginning = beginning(kept.raw).unwrap_or_default();
+            self.open.see(stream, &beginning);
+        } else if frame.framing != Framing::Stray && !kept.lost {
             for message in messages(&frame.text()).into_iter().flatten() {
-                out.open.see(stream, &message);
+                self.open.see(stream, &message);
             }
         }
-        out.sink.put(Piece {
-            kind: Kind::Frame,
-            item: out.item,
-            raw,
-            framing: frame.framing,
-            flags: Flags::default()
-                .with_if(Flags::CUT, cut)
-                .with_if(Flags::INCOMPLETE, frame.incomplete)
-                .with_if(Flags::LOSSY, frame.lossy)
-                .with_if(Flags::UNDELIVERED, self.undelivered),
-            length: frame.length,
-            digest: digest
-                .filter(|_| cut)
-                .map(|hasher| *hasher.finalize().as_bytes()),
-            carry: (frame.framing == Framing::Stray).then_some(&mut self.key),
-        });
+        frames.record(frame, kept, self.place, self.sink);
     }
 }
 
@@ -261,7 +216,7 @@ impl Lines {
         let cut = (line.len() as u64) < length && !self.lossy;
         out.sink.put(Piece {
             kind: Kind::Stderr,
-            item: out.item,
+            place: out.place,
             raw: match line {
                 _ if self.lossy => &[],
                 line if cut => &line[..line.len().saturating_sub(BEFORE_A_CUT)],

@@ -7,14 +7,14 @@
 //! While stopped nothing is written but counted; once a second the disk is tried again, and
 //! the first record that it takes is the gap.
 
-use super::queue::Item;
+use super::queue::{Item, Lost};
 use super::recording::{OpenError, Recording, nanoseconds};
-use super::{Hooks, Setup};
+use super::{Hooks, Setup, Stats};
 use crate::journal::format::DIGEST;
 use crate::journal::header::{Gap, SessionEnd};
 use crate::journal::{Flags, Kind};
 use crate::redact::Carry;
-use agent_trace_model::{Channel, Stream};
+use agent_trace_model::Stream;
 use agent_trace_wire::frame::Framing;
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -22,10 +22,44 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// How long to wait before the disk is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// What a record is about, and when that was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The session's ordinal in the process, or 0 for the process itself.
+    pub(super) session: u32,
+    /// The HTTP exchange's ordinal in the process, or 0.
+    pub(super) exchange: u32,
+    pub(super) stream: Stream,
+    /// On the items' clock.
+    pub(super) at: u64,
+}
+
+impl Place {
+    /// Where an item of the one session of a stdio relay is.
+    pub(super) fn stdio(item: &Item) -> Self {
+        Self {
+            session: item.channel.source,
+            exchange: 0,
+            stream: item.channel.stream,
+            at: item.at,
+        }
+    }
+
+    /// The process itself.
+    pub(super) fn process(at: u64) -> Self {
+        Self {
+            session: 0,
+            exchange: 0,
+            stream: Stream::ServerToClient,
+            at,
+        }
+    }
+}
+
 /// A frame or a line on its way to the journal.
 pub(super) struct Piece<'a> {
     pub(super) kind: Kind,
-    pub(super) item: &'a Item,
+    pub(super) place: Place,
     pub(super) raw: &'a [u8],
     pub(super) framing: Framing,
     pub(super) flags: Flags,
@@ -49,6 +83,9 @@ pub(super) struct Sink {
     refused: u64,
     /// Number of the file that [`Hooks::opened`] was told of last.
     file: u32,
+    /// Changes when what was said of sessions has to be said again.
+    generation: u64,
+    stats: Stats,
     /// The user was told that recording stopped.
     reported: bool,
 }
@@ -87,6 +124,8 @@ impl Sink {
             stopped: None,
             refused: 0,
             file: 0,
+            generation: 1,
+            stats: Stats::default(),
             reported: false,
         };
         sink.begin_batch(Duration::ZERO);
@@ -131,7 +170,8 @@ impl Sink {
     }
 
     pub(super) fn put(&mut self, piece: Piece<'_>) {
-        let wall = self.epoch.saturating_add(piece.item.at);
+        let wall = self.epoch.saturating_add(piece.place.at);
+        self.stats.frames[piece.place.stream as usize] += 1;
         if let Some(stopped) = &mut self.stopped {
             stopped.frames += 1;
             stopped.bytes += piece.length;
@@ -145,35 +185,104 @@ impl Sink {
         }
     }
 
+    /// Bytes were taken over.
+    pub(super) fn took(&mut self, stream: Stream, bytes: usize) {
+        self.stats.bytes[stream as usize] += bytes as u64;
+    }
+
     /// The queue had no room for some bytes.
-    pub(super) fn queue_was_full(&mut self, item: &Item, bytes: u64) {
+    pub(super) fn queue_was_full(&mut self, place: Place, lost: Lost) {
+        let bytes = lost.body + lost.head;
+        self.gap("queue_full", place, bytes, Some(place.stream));
+    }
+
+    /// These bytes are in no record.
+    pub(super) fn gap(&mut self, reason: &str, place: Place, bytes: u64, stream: Option<Stream>) {
         if let Some(stopped) = &mut self.stopped {
             stopped.bytes += bytes;
             return;
         }
+        self.stats.gaps += 1;
+        self.stats.lost_bytes += bytes;
         let gap = Gap {
-            reason: "queue_full".into(),
-            since: self.epoch.saturating_add(item.at),
+            reason: reason.into(),
+            since: self.epoch.saturating_add(place.at),
             frames: 0,
             bytes,
-            stream: Some(item.channel.stream),
+            stream,
         };
-        self.write_json(Kind::Gap, item.channel, item.at, &gap);
+        self.write_json(Kind::Gap, place, &gap);
     }
 
-    pub(super) fn session_ended(&mut self, item: &Item, mut end: SessionEnd) {
+    /// Records a fact, as [`Meta`](crate::journal::header::Meta). `make` is called if it is
+    /// going to be written.
+    pub(super) fn meta<T: serde::Serialize>(
+        &mut self,
+        place: Place,
+        make: impl FnOnce(&mut Recording, u64) -> T,
+    ) {
+        let epoch = self.epoch;
+        self.write(place, |open, wall| {
+            let meta = make(open, epoch);
+            open.json(Kind::Meta, place, wall, &meta)
+        });
+    }
+
+    /// Writes something, if anything is written now. `write` gets the wall clock.
+    pub(super) fn write(
+        &mut self,
+        place: Place,
+        write: impl FnOnce(&mut Recording, u64) -> io::Result<()>,
+    ) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let wall = self.epoch.saturating_add(place.at);
+        if let State::Open(open) = &mut self.state {
+            let written = write(open, wall);
+            self.settle(written);
+        }
+    }
+
+    /// What was said of a session under another number may be in no file, or not in this one.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// What was counted.
+    pub(super) fn stats(&self) -> Stats {
+        Stats {
+            recording: self.stopped.is_none() && matches!(self.state, State::Open(_)),
+            ..self.stats
+        }
+    }
+
+    /// The session is over. The batch ends with it.
+    pub(super) fn session_ended(&mut self, place: Place, mut end: SessionEnd) {
         // A command that could not be started is named in here.
         if let (State::Open(open), Some(error)) = (&self.state, &mut end.end.error) {
             *error = open.text(error);
         }
+        self.try_now();
+        if self.stopped.is_none() {
+            end.lost += self.refused;
+            self.write_json(Kind::End, place, &end);
+        }
+        self.end_batch();
+    }
+
+    /// One of several sessions is over.
+    pub(super) fn one_ended(&mut self, place: Place, end: &SessionEnd) {
+        if self.stopped.is_none() {
+            self.write_json(Kind::End, place, end);
+        }
+    }
+
+    /// Tries to go on now, if recording stopped.
+    pub(super) fn try_now(&mut self) {
         if self.stopped.is_some() {
             self.try_again();
         }
-        if self.stopped.is_none() {
-            end.lost += self.refused;
-            self.write_json(Kind::End, item.channel, item.at, &end);
-        }
-        self.end_batch();
     }
 
     /// Nothing more will be written.
@@ -183,10 +292,10 @@ impl Sink {
         }
     }
 
-    fn write_json(&mut self, kind: Kind, of: Channel, at: u64, what: &impl serde::Serialize) {
-        let wall = self.epoch.saturating_add(at);
+    fn write_json(&mut self, kind: Kind, place: Place, what: &impl serde::Serialize) {
+        let wall = self.epoch.saturating_add(place.at);
         if let State::Open(open) = &mut self.state {
-            let written = open.json(kind, of, at, wall, what);
+            let written = open.json(kind, place, wall, what);
             self.settle(written);
         }
     }
@@ -224,8 +333,11 @@ impl Sink {
         open.settle();
         let (number, file) = open.file();
         if let Some(opened) = self.hooks.opened.as_ref().filter(|_| number != self.file) {
-            self.file = number;
             opened(file);
+        }
+        if number != self.file {
+            self.file = number;
+            self.generation += 1;
         }
         if let Some(acknowledge) = &mut self.hooks.acknowledge {
             acknowledge(open.acknowledged());
@@ -233,6 +345,7 @@ impl Sink {
     }
 
     fn stop(&mut self, reason: String, frames: u64, bytes: u64) {
+        self.generation += 1;
         // Once is enough for a disk that is full again and again.
         if !std::mem::replace(&mut self.reported, true) {
             (self.hooks.report)(&format!(
@@ -270,18 +383,19 @@ impl Sink {
             bytes: stopped.bytes,
             stream: None,
         };
-        let of = Channel {
-            source: 1,
-            exchange: 0,
-            stream: Stream::ServerToClient,
+        let place = Place {
+            session: recording.session(),
+            ..Place::process(self.clock)
         };
         let now = self.epoch.saturating_add(self.clock);
         let written = recording
             .begin(self.epoch)
-            .and_then(|()| recording.json(Kind::Gap, of, self.clock, now, &gap))
+            .and_then(|()| recording.json(Kind::Gap, place, now, &gap))
             .and_then(|()| recording.flush());
         if written.is_ok() {
             self.refused += stopped.bytes;
+            self.stats.gaps += 1;
+            self.stats.lost_bytes += stopped.bytes;
             self.settle(Ok(()));
         } else {
             recording.take_back();

@@ -1,12 +1,16 @@
 //! The recorder's thread.
 
-use super::queue::{Block, Queue, What};
+use super::frames::ASSEMBLY;
+use super::http::Http;
+use super::queue::{Block, Item, Queue, What};
 use super::session::Session;
-use super::sink::Sink;
+use super::sink::{Place, Sink};
 use super::{Hooks, Setup};
+use agent_trace_wire::Budget;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(super) fn spawn(
     queue: Arc<Queue>,
@@ -18,9 +22,12 @@ pub(super) fn spawn(
             let mut worker = Worker {
                 sink: Sink::new(setup(), hooks),
                 sessions: HashMap::new(),
+                http: None,
+                budget: Budget::new(ASSEMBLY),
                 queue: &queue,
             };
-            while let Some(blocks) = queue.take() {
+            worker.count();
+            while let Some(blocks) = queue.take(worker.wakes_in()) {
                 worker.tick(blocks);
             }
             worker.sink.close();
@@ -29,6 +36,7 @@ pub(super) fn spawn(
         if catch_unwind(AssertUnwindSafe(run)).is_err() {
             tracing::error!("the recorder failed; relaying goes on without it");
         }
+        queue.counters.stop();
         queue.reader_is_done();
     };
     std::thread::Builder::new()
@@ -39,40 +47,71 @@ pub(super) fn spawn(
 
 struct Worker<'a> {
     sink: Sink,
+    /// Of stdio.
     sessions: HashMap<u32, Session>,
+    /// Made when something of HTTP is told.
+    http: Option<Box<Http>>,
+    budget: Budget,
     queue: &'a Queue,
 }
 
 impl Worker<'_> {
     fn tick(&mut self, blocks: impl IntoIterator<Item = Block>) {
-        self.sink.begin_batch(self.queue.started().elapsed());
+        let now = self.queue.started().elapsed();
+        self.sink.begin_batch(now);
         for block in blocks {
-            self.block(&block);
+            block.each(|item, bytes| self.item(item, bytes, &block));
             self.queue.give_back(block);
         }
+        if let Some(http) = &mut self.http {
+            http.sweep(now, &mut self.sink);
+        }
         self.sink.end_batch();
-        let unanswered = self.sessions.values().map(Session::unanswered).sum();
-        self.queue.set_unanswered(unanswered);
+        self.count();
     }
 
-    fn block(&mut self, block: &Block) {
-        let mut rest = &block.bytes[..];
-        for item in &block.items {
-            let length = match item.what {
-                What::Copied(length) | What::Undelivered(length) => length,
-                _ => 0,
-            };
-            let (bytes, after) = rest.split_at(length.min(rest.len()));
-            rest = after;
-            let number = item.channel.source;
-            let session = self.sessions.entry(number).or_insert_with(Session::new);
-            if let What::Ended(end) = &item.what {
-                let end = session.finish(item, (**end).clone(), &mut self.sink);
-                self.sink.session_ended(item, end);
-                self.sessions.remove(&number);
-            } else {
-                session.take(item, bytes, &mut self.sink);
-            }
+    fn item(&mut self, item: &Item, bytes: &[u8], block: &Block) {
+        let of_http = item.channel.exchange > 0
+            || matches!(
+                item.what,
+                What::Listener(_) | What::Forgotten(_) | What::Stop
+            );
+        if of_http {
+            let budget = &self.budget;
+            let http = self
+                .http
+                .get_or_insert_with(|| Box::new(Http::new(budget.clone())));
+            http.take(item, bytes, &block.callers, &mut self.sink);
+            return;
         }
+        let number = item.channel.source;
+        let budget = &self.budget;
+        let session = self
+            .sessions
+            .entry(number)
+            .or_insert_with(|| Session::new(budget));
+        if let What::Ended(end) = &item.what {
+            let end = session.finish(item, (**end).clone(), &mut self.sink);
+            self.sink.session_ended(Place::stdio(item), end);
+            self.sessions.remove(&number);
+        } else {
+            session.take(item, bytes, &mut self.sink);
+        }
+    }
+
+    /// When there is something to do though nothing comes in; never in a stdio relay.
+    fn wakes_in(&self) -> Option<Duration> {
+        let now = self.queue.started().elapsed();
+        self.http.as_ref()?.wakes_in(now)
+    }
+
+    fn count(&self) {
+        let unanswered = self.sessions.values().map(Session::unanswered).sum();
+        self.queue.set_unanswered(unanswered);
+        let mut stats = self.sink.stats();
+        if let Some(http) = &self.http {
+            (stats.sessions_open, stats.sessions) = http.sessions();
+        }
+        self.queue.counters.set(&stats);
     }
 }

@@ -221,7 +221,8 @@ fn w14_a_stream_that_ends_inside_a_frame_says_so() {
 
 #[test]
 fn w14_a_length_is_never_allocated() {
-    let mut decoder = agent_trace_wire::stdio::Decoder::new(1 << 20);
+    let budget = agent_trace_wire::Budget::new(1 << 20);
+    let mut decoder = agent_trace_wire::stdio::Decoder::new(1 << 20, &budget);
     decoder.push(b"Content-Length: 1073741824\r\n\r\n{", &mut |_| {});
     assert!(decoder.pending() < 100);
 }

@@ -4,6 +4,7 @@
 mod any_split;
 mod cases;
 
+use agent_trace_wire::Budget;
 use agent_trace_wire::frame::{Event, Framing};
 use agent_trace_wire::stdio::Decoder;
 
@@ -28,7 +29,7 @@ enum Feed {
 
 /// The frames of a whole stream.
 fn decode(limit: usize, feed: &[Feed]) -> Vec<Got> {
-    let mut decoder = Decoder::new(limit);
+    let mut decoder = Decoder::new(limit, &Budget::new(usize::MAX));
     let mut frames = Vec::new();
     let mut overflow: Option<Vec<u8>> = None;
     let mut sink = |event: Event<'_>| match event {

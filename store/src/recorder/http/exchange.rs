@@ -1,0 +1,547 @@
+//! One exchange of HTTP: its head, its frames, its end.
+//!
+//! To which session it belongs may be known by its head, or only by its first message: an
+//! `initialize` begins one, and so does the `endpoint` event of the older transport. Until
+//! then the heads are held; frames never are, as the first one decides.
+
+use super::Shared;
+use super::callers::Who;
+use super::flow::{Flow, Input};
+use super::sessions::Key;
+use crate::journal::header::{Altered, Finished, Meta};
+use crate::recorder::events::is_endpoint;
+use crate::recorder::frames::{Frames, kept};
+use crate::recorder::queue::{Item, What};
+use crate::recorder::sink::{Place, Sink};
+use agent_trace_model::{Caller, Channel, Ending, Finish, Stream};
+use agent_trace_wire::frame::{Frame, Framing};
+use agent_trace_wire::http::Head;
+use agent_trace_wire::message::{MessageKind, beginning, messages};
+
+/// The first revision that has no sessions.
+const WITHOUT_SESSIONS: &[u8] = b"2026-07-28";
+
+/// One exchange.
+pub(super) struct Exchange {
+    about: About,
+    inbound: Flow,
+    outbound: Flow,
+    /// Its end may have been lost.
+    pub(super) doubtful: bool,
+}
+
+/// All of an exchange but its bodies.
+pub(super) struct About {
+    source: u32,
+    number: u32,
+    caller: Option<Caller>,
+    who: Who,
+    method: Method,
+    /// Path and query.
+    target: Box<[u8]>,
+    /// The `Mcp-Session-Id` of the request, if it counts.
+    session_id: Option<Box<[u8]>>,
+    /// By its head alone it is known to belong to its caller.
+    modern: bool,
+    session: Option<u32>,
+    /// Its session began with it.
+    begins: Begins,
+    /// Heads that are not written yet, and when they came.
+    request: Option<(u64, Vec<u8>)>,
+    response: Option<(u64, Vec<u8>)>,
+    status: u16,
+    bytes: [u64; 2],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Get,
+    Post,
+    Delete,
+    Other,
+}
+
+/// How an exchange began its session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begins {
+    Nothing,
+    /// By being the first.
+    First,
+    /// By an `initialize`, whose answer may give a session id.
+    Initialize,
+    /// By its `endpoint` event; the session is as long as the stream.
+    Endpoint,
+}
+
+/// What is known of an exchange whose session is to be found.
+#[derive(Clone, Copy)]
+enum Evidence<'a> {
+    /// Its head.
+    Head,
+    /// Its first message is `initialize`.
+    Initialize,
+    /// Its first event names this endpoint.
+    Endpoint(&'a [u8]),
+    /// Nothing more will tell.
+    Nothing,
+}
+
+impl Exchange {
+    pub(super) fn new(channel: Channel) -> Self {
+        Self {
+            about: About {
+                source: channel.source,
+                number: channel.exchange,
+                caller: None,
+                who: Who::default(),
+                method: Method::Other,
+                target: Box::default(),
+                session_id: None,
+                modern: false,
+                session: None,
+                begins: Begins::Nothing,
+                // Stands for one that is lost.
+                request: Some((0, Vec::new())),
+                response: None,
+                status: 0,
+                bytes: [0; 2],
+            },
+            inbound: Flow::default(),
+            outbound: Flow::default(),
+            doubtful: false,
+        }
+    }
+
+    pub(super) fn take(
+        &mut self,
+        item: &Item,
+        bytes: &[u8],
+        callers: &[Caller],
+        shared: &mut Shared,
+        sink: &mut Sink,
+    ) {
+        self.doubtful = false;
+        let about = &mut self.about;
+        let place = Place {
+            session: 0,
+            exchange: about.number,
+            stream: item.channel.stream,
+            at: item.at,
+        };
+        if let Some((at, _)) = about.request.as_mut().filter(|(at, _)| *at == 0) {
+            *at = item.at;
+        }
+        let index = usize::from(item.channel.stream != Stream::ClientToServer);
+        let flow = match index {
+            0 => &mut self.inbound,
+            _ => &mut self.outbound,
+        };
+        match &item.what {
+            What::Request { caller, .. } => {
+                let head = Head::request(bytes);
+                flow.head(&head, &shared.frames, &shared.windows);
+                about.begin(item.at, callers.get(*caller).copied(), bytes, shared);
+                about.decide(Evidence::Head, item.at, shared, sink);
+            }
+            What::Response(_) => {
+                let head = Head::response(bytes);
+                flow.head(&head, &shared.frames, &shared.windows);
+                let events = head.is_event_stream();
+                about.answer(item.at, bytes, head.status, events, shared, sink);
+            }
+            What::Copied(_) => {
+                about.bytes[index] += bytes.len() as u64;
+                flow.take(Input::Bytes(bytes), place, about, shared, sink);
+            }
+            What::Undelivered(_) => {
+                flow.take(Input::Undelivered(bytes), place, about, shared, sink);
+            }
+            What::Lost(lost) => {
+                about.bytes[index] += lost.body;
+                if lost.body > 0 {
+                    flow.take(Input::Lost(lost.body), place, about, shared, sink);
+                }
+                about.settle(shared, item.at, sink);
+                let place = about.place(place, shared, sink);
+                shared.sessions.lost(place.session, lost.body);
+                sink.queue_was_full(place, *lost);
+            }
+            What::Closed => {
+                flow.closed = true;
+                let end = Input::End { broken: false };
+                flow.take(end, place, about, shared, sink);
+                // Of a GET the answer may still tell.
+                if index == 0 && about.method != Method::Get {
+                    about.settle(shared, item.at, sink);
+                }
+            }
+            What::Trailers(_) => {
+                about.settle(shared, item.at, sink);
+                let place = about.place(place, shared, sink);
+                sink.write(place, |open, wall| open.trailers(place, wall, bytes));
+            }
+            What::Altered { from, .. } => {
+                let (from, to) = bytes.split_at((*from).min(bytes.len()));
+                flow.altered();
+                about.altered(place, from, to, shared, sink);
+            }
+            What::Finished(finish) => self.finish(item.at, *finish, shared, sink),
+            // Not of an exchange.
+            What::Ended(_) | What::Forgotten(_) | What::Listener(_) | What::Stop => {}
+        }
+    }
+
+    /// Ends the exchange.
+    pub(super) fn finish(&mut self, at: u64, finish: Finish, shared: &mut Shared, sink: &mut Sink) {
+        let about = &mut self.about;
+        let flows = [
+            (&mut self.inbound, Stream::ClientToServer),
+            (&mut self.outbound, Stream::ServerToClient),
+        ];
+        let mut place = Place {
+            exchange: about.number,
+            ..Place::process(at)
+        };
+        for (flow, stream) in flows {
+            place.stream = stream;
+            if !std::mem::replace(&mut flow.closed, true) {
+                let broken = finish != Finish::Complete || stream == Stream::ClientToServer;
+                flow.take(Input::End { broken }, place, about, shared, sink);
+            }
+        }
+        about.settle(shared, at, sink);
+        let place = about.place(place, shared, sink);
+        let [request_bytes, response_bytes] = about.bytes;
+        sink.meta(place, |_, _| {
+            Meta::Finished(Finished {
+                finish,
+                request_bytes,
+                response_bytes,
+            })
+        });
+        about.end(at, finish, shared, sink);
+    }
+}
+
+impl About {
+    /// The request's head came.
+    fn begin(&mut self, at: u64, caller: Option<Caller>, bytes: &[u8], shared: &mut Shared) {
+        let head = Head::request(bytes);
+        self.method = match head.method {
+            b"GET" => Method::Get,
+            b"POST" => Method::Post,
+            b"DELETE" => Method::Delete,
+            _ => Method::Other,
+        };
+        self.target = path_and_query(head.target).into();
+        let version = head.get("mcp-protocol-version").unwrap_or_default();
+        let modern = version.len() == WITHOUT_SESSIONS.len()
+            && version[0].is_ascii_digit()
+            && version >= WITHOUT_SESSIONS;
+        self.session_id = head
+            .get("mcp-session-id")
+            .filter(|id| !id.is_empty() && !modern)
+            .map(Into::into);
+        self.modern = modern || self.session_id.is_none() && head.get("mcp-method").is_some();
+        self.caller = caller;
+        if let Some(caller) = caller {
+            self.who = shared.connections.begin(self.source, caller, &head);
+        }
+        self.request = Some((at, bytes.to_vec()));
+    }
+
+    /// The answer's head came.
+    fn answer(
+        &mut self,
+        at: u64,
+        bytes: &[u8],
+        status: u16,
+        events: bool,
+        shared: &mut Shared,
+        sink: &mut Sink,
+    ) {
+        self.status = status;
+        self.response = Some((at, bytes.to_vec()));
+        if self.session.is_some() {
+            self.write_response(shared, sink);
+        } else if self.method == Method::Get && !events {
+            self.settle(shared, at, sink);
+        }
+    }
+
+    /// A frame of one of the bodies.
+    pub(super) fn frame(
+        &mut self,
+        frame: &Frame<'_>,
+        frames: &mut Frames,
+        place: Place,
+        shared: &mut Shared,
+        sink: &mut Sink,
+    ) {
+        let kept = kept(frame);
+        if self.session.is_none() {
+            let text = frame.text();
+            let evidence = if place.stream == Stream::ClientToServer {
+                let initializes = frame.framing != Framing::Stray
+                    && self.method == Method::Post
+                    && holds_initialize(&text, kept.cut);
+                if initializes {
+                    Evidence::Initialize
+                } else {
+                    Evidence::Nothing
+                }
+            } else if self.method == Method::Get
+                && frame.framing == Framing::Event
+                && is_endpoint(frame.raw)
+            {
+                Evidence::Endpoint(&text)
+            } else {
+                Evidence::Nothing
+            };
+            self.decide(evidence, place.at, shared, sink);
+        }
+        let place = self.place(place, shared, sink);
+        self.count_frame(place.stream, shared);
+        frames.record(frame, kept, place, sink);
+    }
+
+    pub(super) fn count_frame(&self, stream: Stream, shared: &mut Shared) {
+        if let Some(session) = self.session {
+            shared.sessions.frame(session, stream);
+        }
+    }
+
+    fn altered(
+        &mut self,
+        place: Place,
+        from: &[u8],
+        to: &[u8],
+        shared: &mut Shared,
+        sink: &mut Sink,
+    ) {
+        // What was altered is often what tells the session: it is decided by what follows.
+        let place = match self.session {
+            Some(_) => self.place(place, shared, sink),
+            None => place,
+        };
+        sink.meta(place, |open, _| {
+            Meta::Altered(Altered {
+                from: open.uri(from),
+                to: open.uri(to),
+            })
+        });
+    }
+
+    /// Sees to it that the session is known: nothing more will tell.
+    pub(super) fn settle(&mut self, shared: &mut Shared, at: u64, sink: &mut Sink) {
+        self.decide(Evidence::Nothing, at, shared, sink);
+    }
+
+    /// Finds the session, if that is possible by now.
+    fn decide(&mut self, evidence: Evidence<'_>, at: u64, shared: &mut Shared, sink: &mut Sink) {
+        if self.session.is_some() {
+            return;
+        }
+        let is_head = matches!(evidence, Evidence::Head);
+        let sessions = &mut shared.sessions;
+        let key = match &self.session_id {
+            _ if self.modern => None,
+            Some(id) => Some(Key::session(self.source, id)),
+            None => Some(Key::endpoint(self.source, &self.target))
+                .filter(|_| self.method == Method::Post),
+        };
+        let known = key.as_ref().and_then(|key| sessions.by_key(key));
+        let session = match (known, evidence) {
+            (Some(session), _) => session,
+            // The answer that gave the id may not have been told yet.
+            (None, Evidence::Head) if self.session_id.is_some() => return,
+            (None, _) if self.session_id.is_some() => {
+                self.begins = Begins::First;
+                sessions.begin(self.source, key, &self.who, at, sink)
+            }
+            (None, Evidence::Endpoint(uri)) => {
+                self.begins = Begins::Endpoint;
+                let target = resolve(&self.target, uri);
+                let key = Key::endpoint(self.source, &target);
+                sessions.begin(self.source, Some(key), &self.who, at, sink)
+            }
+            (None, Evidence::Initialize) if !self.modern => {
+                self.begins = Begins::Initialize;
+                sessions.begin(self.source, None, &self.who, at, sink)
+            }
+            (None, _)
+                if is_head && !self.modern && matches!(self.method, Method::Get | Method::Post) =>
+            {
+                return;
+            }
+            (None, _) => sessions.of_caller(self.source, &self.who, at, sink),
+        };
+        self.session = Some(session);
+        sessions.enter(session, at);
+        if let Some((at, head)) = self.request.take() {
+            let place = self.at(Stream::ClientToServer, at);
+            let place = self.place(place, shared, sink);
+            let caller = self.caller;
+            sink.write(place, |open, wall| open.request(place, wall, caller, &head));
+        }
+        self.write_response(shared, sink);
+    }
+
+    fn write_response(&mut self, shared: &mut Shared, sink: &mut Sink) {
+        let (Some(session), Some((at, head))) = (self.session, self.response.take()) else {
+            return;
+        };
+        if self.begins == Begins::Initialize {
+            let id = Head::response(&head).get("mcp-session-id");
+            match id.filter(|id| !id.is_empty()) {
+                Some(id) => {
+                    let key = Key::session(self.source, id);
+                    shared.sessions.name(session, key);
+                }
+                None => shared.sessions.make_current(session, &self.who),
+            }
+        }
+        let place = self.at(Stream::ServerToClient, at);
+        let place = self.place(place, shared, sink);
+        sink.write(place, |open, wall| open.response(place, wall, &head));
+    }
+
+    /// The place with its session, which is told if it has to be.
+    pub(super) fn place(&self, place: Place, shared: &mut Shared, sink: &mut Sink) -> Place {
+        let session = self.session.unwrap_or_default();
+        shared.sessions.tell(session, place.at, sink);
+        Place { session, ..place }
+    }
+
+    fn at(&self, stream: Stream, at: u64) -> Place {
+        Place {
+            session: 0,
+            exchange: self.number,
+            stream,
+            at,
+        }
+    }
+
+    /// The exchange is over; perhaps its session is too.
+    fn end(&mut self, at: u64, finish: Finish, shared: &mut Shared, sink: &mut Sink) {
+        if let Some(caller) = self.caller {
+            shared.connections.end(caller.connection);
+        }
+        let Some(session) = self.session else {
+            return;
+        };
+        let sessions = &mut shared.sessions;
+        sessions.bytes(session, self.bytes);
+        let named = self.session_id.is_some();
+        let ending = match (self.begins, finish, self.status) {
+            (Begins::Endpoint, Finish::ClientGone | Finish::ClientBroke, _) => {
+                Some(Ending::ClientClosed)
+            }
+            (Begins::Endpoint, Finish::RelayStopped, _) => Some(Ending::RelayStopped),
+            (Begins::Endpoint, Finish::Idle, _) => Some(Ending::Idle),
+            (Begins::Endpoint, ..) => Some(Ending::ServerExited),
+            // A client may go on to ask with an id that was never known: that is one session.
+            (Begins::Nothing, _, 404) if named => Some(Ending::ServerForgot),
+            (_, _, 200..300) if named && self.method == Method::Delete => {
+                Some(Ending::ClientClosed)
+            }
+            _ => None,
+        };
+        sessions.leave(session, at, ending, sink);
+    }
+}
+
+fn holds_initialize(text: &[u8], cut: bool) -> bool {
+    // A quick no for the others.
+    if memchr::memmem::find(text, b"initialize").is_none() {
+        return false;
+    }
+    let is = |message: &agent_trace_wire::message::Message<'_>| {
+        message.kind == MessageKind::Request && message.method.as_deref() == Some("initialize")
+    };
+    if cut {
+        return beginning(text).is_some_and(|message| is(&message));
+    }
+    messages(text)
+        .into_iter()
+        .flatten()
+        .any(|message| is(&message))
+}
+
+/// Path and query of a URI: what a client sends as its target.
+fn path_and_query(uri: &[u8]) -> &[u8] {
+    let uri = uri.split(|&byte| byte == b'#').next().unwrap_or_default();
+    let Some(rest) = after_scheme(uri) else {
+        return uri;
+    };
+    let path = rest.iter().position(|byte| matches!(byte, b'/' | b'?'));
+    path.map_or(b"/", |path| &rest[path..])
+}
+
+/// What follows `http://`, if the URI is absolute.
+fn after_scheme(uri: &[u8]) -> Option<&[u8]> {
+    let end = memchr::memmem::find(uri, b"://")?;
+    let named = end > 0 && uri[..end].iter().all(u8::is_ascii_alphabetic);
+    named.then_some(&uri[end + 3..])
+}
+
+/// The target that a client makes of an endpoint's URI, which it got from this target.
+fn resolve(base: &[u8], uri: &[u8]) -> Vec<u8> {
+    let uri = uri.trim_ascii();
+    let target = path_and_query(uri);
+    if after_scheme(uri).is_some() || target.starts_with(b"/") {
+        return target.to_vec();
+    }
+    let path = base.split(|&byte| byte == b'?').next().unwrap_or_default();
+    let folder = path.iter().rposition(|&byte| byte == b'/');
+    let kept = match target.first() {
+        Some(b'?') => path,
+        _ => &path[..folder.map_or(0, |at| at + 1)],
+    };
+    [kept, target].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_found_under_the_target_that_clients_make_of_it() {
+        for (uri, target) in [
+            ("/message?sessionId=1", "/message?sessionId=1"),
+            ("http://x:1/message?a=b#c", "/message?a=b"),
+            ("https://x", "/"),
+            ("message?a=b", "/v1/message?a=b"),
+            ("?a=b", "/v1/sse?a=b"),
+            ("/m?to=http://y/z", "/m?to=http://y/z"),
+            (" /m ", "/m"),
+        ] {
+            let resolved = resolve(b"/v1/sse?x", uri.as_bytes());
+            assert_eq!(String::from_utf8_lossy(&resolved), target, "{uri}");
+        }
+    }
+
+    #[test]
+    fn initialize_is_a_request_by_that_name() {
+        assert!(holds_initialize(
+            br#"{"id":1,"method":"initialize"}"#,
+            false
+        ));
+        assert!(holds_initialize(
+            br#"{"id":1,"method":"initialize","params":{"x":"#,
+            true
+        ));
+        assert!(holds_initialize(
+            br#"[{"id":1,"method":"initialize"}]"#,
+            false
+        ));
+        assert!(!holds_initialize(
+            br#"{"method":"notifications/initialized"}"#,
+            false
+        ));
+        assert!(!holds_initialize(
+            br#"{"id":1,"method":"x","params":"initialize"}"#,
+            false
+        ));
+    }
+}
