@@ -11,45 +11,9 @@ mod support;
 use std::thread::scope;
 use std::time::{Duration, Instant};
 use support::http::{
-    EVENTS, LAST_CHUNK, Message, Origin, Relay, Wire, answer, chunk, get_events, json_answer, post,
-    post_with,
+    EVENTS, LAST_CHUNK, Message, Pair, answer, chunk, get_events, json_answer, post, post_with,
 };
-use support::{ANSWER, Home, REQUEST, assert_same};
-
-/// A server and a relay before it.
-struct Pair {
-    _home: Home,
-    origin: Origin,
-    relay: Relay,
-}
-
-impl Pair {
-    fn new() -> Self {
-        let (home, origin) = (Home::new(), Origin::new());
-        let relay = home.relay(origin.url()).start();
-        Self {
-            _home: home,
-            origin,
-            relay,
-        }
-    }
-
-    /// A client's connection over which something was sent, and the server's that belongs to it.
-    fn connect(&self, request: impl AsRef<[u8]>) -> (Wire, Wire) {
-        let mut client = self.relay.connect();
-        client.send(request);
-        (client, self.origin.accept())
-    }
-
-    /// Sends a request and this answer to it; returns both as they arrived.
-    fn exchange(&self, request: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) -> (Message, Message) {
-        let (mut client, mut server) = self.connect(request);
-        let asked = server.read_message();
-        server.send(answer);
-        let answered = client.read_message();
-        (asked, answered)
-    }
-}
+use support::{ANSWER, REQUEST, assert_same};
 
 /// Header lines without those that the relay may set itself.
 fn end_to_end(message: &Message) -> Vec<(&str, &str)> {

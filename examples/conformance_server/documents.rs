@@ -15,8 +15,7 @@ const IMAGE_URI: &str = "test://static-binary";
 const TEMPLATE: &str = "test://template/{id}/data";
 
 pub(crate) fn resources() -> ListResourcesResult {
-    let mut result = ListResourcesResult::default();
-    result.resources = vec![
+    let resources = vec![
         Resource::new(TEXT_URI, "A text")
             .with_description("Always the same text")
             .with_mime_type("text/plain"),
@@ -24,19 +23,18 @@ pub(crate) fn resources() -> ListResourcesResult {
             .with_description("Always the same picture, of one dot")
             .with_mime_type("image/png"),
     ];
-    result
+    ListResourcesResult::with_all_items(resources)
         .with_ttl_ms(FRESH_MS)
         .with_cache_scope(CacheScope::Public)
 }
 
 pub(crate) fn templates() -> ListResourceTemplatesResult {
-    let mut result = ListResourceTemplatesResult::default();
-    result.resource_templates = vec![
+    let resource_templates = vec![
         ResourceTemplate::new(TEMPLATE, "Data of an id")
             .with_description("Holds the id in its address")
             .with_mime_type("application/json"),
     ];
-    result
+    ListResourceTemplatesResult::with_all_items(resource_templates)
         .with_ttl_ms(FRESH_MS)
         .with_cache_scope(CacheScope::Public)
 }
@@ -77,8 +75,7 @@ pub(crate) fn prompts() -> ListPromptsResult {
         argument("arg2", "What comes second", false),
     ];
     let prompt = |name, text, arguments| Prompt::new(name, Some(text), arguments);
-    let mut result = ListPromptsResult::default();
-    result.prompts = vec![
+    let prompts = vec![
         prompt("test_simple_prompt", "One sentence", None),
         prompt(
             "test_prompt_with_arguments",
@@ -93,7 +90,7 @@ pub(crate) fn prompts() -> ListPromptsResult {
             None,
         ),
     ];
-    result
+    ListPromptsResult::with_all_items(prompts)
         .with_ttl_ms(FRESH_MS)
         .with_cache_scope(CacheScope::Public)
 }

@@ -122,9 +122,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: Context,
     ) -> Result<ListToolsResult, ErrorData> {
-        let mut result = ListToolsResult::default();
-        result.tools = tools::list();
-        Ok(result
+        Ok(ListToolsResult::with_all_items(tools::list())
             .with_ttl_ms(documents::FRESH_MS)
             .with_cache_scope(CacheScope::Public))
     }

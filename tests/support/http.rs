@@ -3,29 +3,29 @@
 //! - [`Wire`]: one connection, from whichever side
 //! - [`Origin`]: a server; the test itself accepts its connections and answers
 //! - [`Relay`]: a running `agent-trace relay`
+//! - [`Pair`]: one of each
 //!
 //! Most tests are a straight line, as there is always one side that waits for the other:
 //!
 //! ```ignore
-//! let (home, origin) = (Home::new(), Origin::new());
-//! let relay = home.relay(origin.url()).start();
-//! let mut client = relay.connect();
-//! client.send(post(BODY));
-//! let mut server = origin.accept();
+//! let pair = Pair::new();
+//! let (mut client, mut server) = pair.connect(post(BODY));
 //! assert_eq!(server.read_message().body, BODY);
 //! server.send(json_answer(ANSWER));
 //! assert_eq!(client.read_message().status(), 200);
 //! ```
 
-use super::session::{Ended, Session};
-use super::{Home, LIMIT, Process, shown, wait_for};
-use std::ffi::{OsStr, OsString};
-use std::fmt::Display;
+mod origin;
+mod pair;
+mod relay;
+
+pub(crate) use origin::{Origin, Serving};
+pub(crate) use pair::{Pair, SOON};
+pub(crate) use relay::{Relay, Relaying};
+
+use super::{LIMIT, shown};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::Stdio;
-use std::sync::Mutex;
-use std::thread::JoinHandle;
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// A POST of JSON as clients send it, to `/mcp`.
@@ -117,7 +117,7 @@ impl Wire {
         Self::over(TcpStream::connect_timeout(&address, LIMIT).unwrap())
     }
 
-    fn over(stream: TcpStream) -> Self {
+    pub(super) fn over(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         stream.set_write_timeout(Some(LIMIT)).unwrap();
@@ -341,6 +341,14 @@ impl Wire {
         Self::over(self.stream.try_clone().unwrap())
     }
 
+    /// Waits for another byte; false at the end of the connection.
+    pub(crate) fn has_more(&mut self) -> bool {
+        if !self.ahead.is_empty() {
+            return true;
+        }
+        matches!(self.stream.peek(&mut [0]), Ok(1..))
+    }
+
     #[track_caller]
     fn more(&mut self, what: &str) {
         let mut piece = [0; 16 << 10];
@@ -407,260 +415,5 @@ impl Message {
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
-    }
-}
-
-/// A server that does nothing by itself: a test accepts its connections.
-#[derive(Debug)]
-pub(crate) struct Origin {
-    listener: TcpListener,
-    waiting: Vec<TcpStream>,
-}
-
-impl Origin {
-    pub(crate) fn new() -> Self {
-        Self::at(SocketAddr::from(([127, 0, 0, 1], 0)))
-    }
-
-    /// One at the same address as an earlier one.
-    pub(crate) fn at(address: SocketAddr) -> Self {
-        let listener = TcpListener::bind(address).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        Self {
-            listener,
-            waiting: Vec::new(),
-        }
-    }
-
-    /// One to which nobody can connect, although it is there: as many wait already as it lets
-    /// wait.
-    pub(crate) fn full() -> Self {
-        let mut origin = Self::new();
-        rustix::net::listen(&origin.listener, 0).unwrap();
-        let address = origin.address();
-        let brief = Duration::from_millis(200);
-        while let Ok(stream) = TcpStream::connect_timeout(&address, brief) {
-            origin.waiting.push(stream);
-        }
-        origin
-    }
-
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.listener.local_addr().unwrap()
-    }
-
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address())
-    }
-
-    /// The next connection.
-    #[track_caller]
-    pub(crate) fn accept(&self) -> Wire {
-        wait_for("a connection to the server", || self.try_accept())
-    }
-
-    /// The next connection, if one waits.
-    pub(crate) fn try_accept(&self) -> Option<Wire> {
-        let (stream, _) = self.listener.accept().ok()?;
-        stream.set_nonblocking(false).unwrap();
-        Some(Wire::over(stream))
-    }
-
-    /// Whether nobody connects for so long.
-    pub(crate) fn is_left_alone_for(&self, time: Duration) -> bool {
-        let end = Instant::now() + time;
-        while Instant::now() < end {
-            if self.try_accept().is_some() {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        true
-    }
-
-    /// From now on answers by itself, each connection in a thread of its own, until it is
-    /// dropped. What panics there fails the test.
-    pub(crate) fn serving(self, serve: impl Fn(Wire) + Clone + Send + 'static) -> Serving {
-        let address = self.address();
-        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let stopped = stop.clone();
-        let accept = move || {
-            let mut threads: Vec<JoinHandle<()>> = Vec::new();
-            while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
-                match self.try_accept() {
-                    Some(wire) => {
-                        let serve = serve.clone();
-                        threads.push(std::thread::spawn(move || serve(wire)));
-                    }
-                    None => std::thread::sleep(Duration::from_millis(1)),
-                }
-            }
-            let failed = threads.into_iter().filter(JoinHandle::is_finished);
-            for thread in failed {
-                thread.join().expect("the scripted server");
-            }
-        };
-        Serving {
-            address,
-            stop,
-            thread: Mutex::new(Some(std::thread::spawn(accept))),
-        }
-    }
-
-    /// Answers each request with the same bytes, as long as requests come.
-    pub(crate) fn answering(self, bytes: impl Into<Vec<u8>>) -> Serving {
-        let bytes = bytes.into();
-        self.serving(move |mut wire| {
-            while wire.has_more() {
-                wire.read_message();
-                if !wire.try_send(&bytes) {
-                    return;
-                }
-            }
-        })
-    }
-}
-
-impl Wire {
-    /// Waits for another byte; false at the end of the connection.
-    pub(crate) fn has_more(&mut self) -> bool {
-        if !self.ahead.is_empty() {
-            return true;
-        }
-        matches!(self.stream.peek(&mut [0]), Ok(1..))
-    }
-}
-
-/// An [`Origin`] that answers by itself.
-pub(crate) struct Serving {
-    address: SocketAddr,
-    stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-impl Serving {
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        let thread = self.thread.get_mut().unwrap().take();
-        let ended = thread.map(JoinHandle::join);
-        if !std::thread::panicking() {
-            assert!(!matches!(ended, Some(Err(_))), "the scripted server failed");
-        }
-    }
-}
-
-/// A relay before its start.
-pub(crate) struct Relaying<'a> {
-    home: &'a Home,
-    to: String,
-    options: Vec<OsString>,
-    env: Vec<(OsString, OsString)>,
-}
-
-impl Home {
-    /// Begins to describe a relay over HTTP to this URL.
-    pub(crate) fn relay(&self, to: impl Display) -> Relaying<'_> {
-        Relaying {
-            home: self,
-            to: to.to_string(),
-            options: Vec::new(),
-            env: Vec::new(),
-        }
-    }
-}
-
-impl Relaying<'_> {
-    /// An option of `relay`.
-    pub(crate) fn option(mut self, option: impl AsRef<OsStr>) -> Self {
-        self.options.push(option.as_ref().into());
-        self
-    }
-
-    pub(crate) fn unredacted(self) -> Self {
-        self.option("--no-redact")
-    }
-
-    pub(crate) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.env
-            .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
-        self
-    }
-
-    /// Starts it on a free port and waits until it says where it listens.
-    #[track_caller]
-    pub(crate) fn start(self) -> Relay {
-        let mut command = self.home.program();
-        command.args(["relay", "--listen", "127.0.0.1:0", "--to", &self.to]);
-        command.args(self.options).envs(self.env);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let session = Session::of(&mut command);
-        let address = wait_for("the relay to say where it listens", || {
-            let said = session.errors();
-            assert!(!session.has_ended(), "the relay does not start: {said}");
-            listens(&said, &self.to)
-        });
-        Relay { session, address }
-    }
-}
-
-/// The first address with a port in whole lines of what a relay says, but that of its server.
-fn listens(said: &str, to: &str) -> Option<SocketAddr> {
-    let whole = &said[..=said.rfind('\n')?];
-    let words = whole.split(|letter: char| letter.is_whitespace() || "/,()\"'`".contains(letter));
-    words
-        .map(|word| word.trim_end_matches(['.', ':', ';']))
-        .filter(|word| !to.contains(word) && !word.is_empty())
-        .find_map(|word| word.parse().ok())
-}
-
-/// A running `agent-trace relay`. One that is dropped is killed.
-pub(crate) struct Relay {
-    pub(crate) session: Session,
-    address: SocketAddr,
-}
-
-impl Relay {
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-
-    pub(crate) fn process(&self) -> Process {
-        self.session.process
-    }
-
-    pub(crate) fn connect(&self) -> Wire {
-        Wire::to(self.address)
-    }
-
-    /// Sends a request over a connection of its own and reads the answer.
-    #[track_caller]
-    pub(crate) fn ask(&self, request: impl AsRef<[u8]>) -> Message {
-        let mut client = self.connect();
-        client.send(request);
-        client.read_message()
-    }
-
-    /// Asks it to end, and waits for that.
-    #[track_caller]
-    pub(crate) fn stop(self) -> Ended {
-        self.session.signal("TERM");
-        self.session.wait()
     }
 }
