@@ -103,7 +103,8 @@ impl Relay {
         };
         let (line, headers) = head.split_once("\r\n").unwrap_or((head, ""));
         let head = format!("{line} HTTP/1.1\r\nhost: x\r\nuser-agent: ua/1\r\n{headers}");
-        self.tap.request(open.channel(Up), self.tap.now(), caller, head.as_bytes());
+        self.tap
+            .request(open.channel(Up), self.tap.now(), caller, head.as_bytes());
         open
     }
 
@@ -139,7 +140,10 @@ impl Relay {
             records.extend(segment.records().map(Result::unwrap));
             files.push(fs::read(&path.path).unwrap());
         }
-        let numbers: Vec<u64> = records.iter().map(|r: &Record| r.envelope.sequence).collect();
+        let numbers: Vec<u64> = records
+            .iter()
+            .map(|r: &Record| r.envelope.sequence)
+            .collect();
         assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1));
         Read {
             records,
@@ -271,31 +275,50 @@ fn an_exchange_is_heads_frames_and_an_end() {
     let relay = Relay::start();
     let exchange = relay.post("", CALL, (200, JSON, ANSWER));
     let read = relay.stop();
-    assert_eq!(read.story(exchange), ["request", "Body", "response", "Body", "finished"]);
+    assert_eq!(
+        read.story(exchange),
+        ["request", "Body", "response", "Body", "finished"]
+    );
     assert_eq!(read.payloads(exchange), [CALL, ANSWER]);
     let sessions = read.sessions();
     assert_eq!(sessions.len(), 1);
     let open = &sessions[0];
-    assert_eq!((&*open.transport, open.server.as_deref()), ("http", Some("srv")));
+    assert_eq!(
+        (&*open.transport, open.server.as_deref()),
+        ("http", Some("srv"))
+    );
     assert_eq!(open.user_agent.as_deref(), Some("ua/1"));
     assert_eq!(open.listen.as_deref(), Some("127.0.0.1:7000"));
     assert!(!read.holds("hunter22"), "the URL's password");
-    let requests: Vec<_> = read.metas().filter_map(|(_, meta)| match meta {
-        Meta::Request(request) => Some(request),
-        _ => None,
-    }).collect();
-    assert_eq!((&*requests[0].method, &*requests[0].target), ("POST", "/mcp"));
-    assert_eq!((requests[0].connection, &*requests[0].peer), (1000, "192.0.2.1:1000"));
+    let requests: Vec<_> = read
+        .metas()
+        .filter_map(|(_, meta)| match meta {
+            Meta::Request(request) => Some(request),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        (&*requests[0].method, &*requests[0].target),
+        ("POST", "/mcp")
+    );
+    assert_eq!(
+        (requests[0].connection, &*requests[0].peer),
+        (1000, "192.0.2.1:1000")
+    );
     assert_eq!(requests[0].headers[0], ("host".into(), "x".into()));
     assert!(read.metas().any(|(record, meta)| {
-        record.envelope.stream == Down && matches!(meta, Meta::Response(response) if response.status == 200)
+        record.envelope.stream == Down
+            && matches!(meta, Meta::Response(response) if response.status == 200)
     }));
     assert!(read.metas().any(|(_, meta)| matches!(meta, Meta::Finished(end)
         if end.finish == Finish::Complete
             && (end.request_bytes, end.response_bytes) == (CALL.len() as u64, ANSWER.len() as u64))));
     assert_eq!(read.endings(), [(1, Ending::RelayStopped)]);
     assert_eq!(read.stats.frames, [1, 1, 0]);
-    assert_eq!(read.stats.bytes, [CALL.len() as u64, ANSWER.len() as u64, 0]);
+    assert_eq!(
+        read.stats.bytes,
+        [CALL.len() as u64, ANSWER.len() as u64, 0]
+    );
     assert_eq!((read.stats.sessions, read.stats.sessions_open), (1, 1));
     assert!(read.stats.recording && read.stats.gaps == 0);
 }
@@ -322,13 +345,32 @@ fn a_session_id_ties_exchanges_together_and_a_delete_ends_it() {
     let stream = stream.finish(Finish::ServerBroke);
     let again = relay.post(id, CALL, (404, "", ""));
     let read = relay.stop();
-    assert_eq!([first, call, stream, delete].map(|exchange| read.session_of(exchange)), [1; 4]);
-    assert_eq!([other, again].map(|exchange| read.session_of(exchange)), [2, 3]);
+    assert_eq!(
+        [first, call, stream, delete].map(|exchange| read.session_of(exchange)),
+        [1; 4]
+    );
+    assert_eq!(
+        [other, again].map(|exchange| read.session_of(exchange)),
+        [2, 3]
+    );
     assert_eq!(read.kinds(), [KeyKind::McpSession; 3]);
-    assert_eq!(read.endings(), [(1, Ending::ClientClosed), (2, Ending::RelayStopped), (3, Ending::RelayStopped)]);
-    assert_eq!(read.story(stream), ["request", "response", "Event", "Event", "finished"]);
+    assert_eq!(
+        read.endings(),
+        [
+            (1, Ending::ClientClosed),
+            (2, Ending::RelayStopped),
+            (3, Ending::RelayStopped)
+        ]
+    );
+    assert_eq!(
+        read.story(stream),
+        ["request", "response", "Event", "Event", "finished"]
+    );
     let sessions = read.sessions();
-    assert_eq!(sessions[0].key, sessions[2].key, "equal ids have equal fingerprints");
+    assert_eq!(
+        sessions[0].key, sessions[2].key,
+        "equal ids have equal fingerprints"
+    );
     assert!(!read.holds("5f0c2a4491d34c"));
     assert!(read.holds("[REDACTED:mcp-session-id:"));
     assert!(!read.holds("another"));
@@ -340,7 +382,9 @@ fn a_session_that_the_server_forgot_ends_and_asking_on_is_one_more() {
     let id = "mcp-session-id: s1\r\n";
     relay.post("", INITIALIZE, (200, id, ANSWER));
     relay.post(id, CALL, (404, "", ""));
-    let on: Vec<u32> = (0..5).map(|_| relay.post(id, CALL, (404, "", ""))).collect();
+    let on: Vec<u32> = (0..5)
+        .map(|_| relay.post(id, CALL, (404, "", "")))
+        .collect();
     let read = relay.stop();
     assert_eq!(read.endings()[0], (1, Ending::ServerForgot));
     assert!(on.iter().all(|&exchange| read.session_of(exchange) == 2));
@@ -349,14 +393,23 @@ fn a_session_that_the_server_forgot_ends_and_asking_on_is_one_more() {
 #[test]
 fn a_legacy_endpoint_is_a_session_as_long_as_its_stream() {
     for (uri, target) in [
-        ("/message?sessionId=0a1b2c3d4e5f6789", "/message?sessionId=0a1b2c3d4e5f6789"),
-        ("http://127.0.0.1:7000/m/550e8400-e29b-41d4-a716-446655440000", "/m/550e8400-e29b-41d4-a716-446655440000"),
+        (
+            "/message?sessionId=0a1b2c3d4e5f6789",
+            "/message?sessionId=0a1b2c3d4e5f6789",
+        ),
+        (
+            "http://127.0.0.1:7000/m/550e8400-e29b-41d4-a716-446655440000",
+            "/m/550e8400-e29b-41d4-a716-446655440000",
+        ),
     ] {
         let relay = Relay::start();
         let stream = relay.open(1000, "GET /sse\r\n");
         stream.close(Up);
         stream.respond(200, EVENTS);
-        stream.send(Down, format!("event: endpoint\r\ndata: {uri}\r\n\r").as_bytes());
+        stream.send(
+            Down,
+            format!("event: endpoint\r\ndata: {uri}\r\n\r").as_bytes(),
+        );
         stream.send(Down, b"\n");
         let post = relay.open(2000, &format!("POST {target}\r\n{JSON}"));
         post.send(Up, INITIALIZE.as_bytes());
@@ -364,14 +417,23 @@ fn a_legacy_endpoint_is_a_session_as_long_as_its_stream() {
         post.respond(202, "");
         post.close(Down);
         let post = post.finish(Finish::Complete);
-        stream.send(Down, format!("event: message\ndata: {ANSWER}\n\n").as_bytes());
+        stream.send(
+            Down,
+            format!("event: message\ndata: {ANSWER}\n\n").as_bytes(),
+        );
         let stream = stream.finish(Finish::ClientGone);
         let other = relay.post("", CALL, (200, JSON, ANSWER));
         let read = relay.stop();
-        assert_eq!([stream, post, other].map(|exchange| read.session_of(exchange)), [1, 1, 2]);
+        assert_eq!(
+            [stream, post, other].map(|exchange| read.session_of(exchange)),
+            [1, 1, 2]
+        );
         assert_eq!(read.kinds(), [KeyKind::Endpoint, KeyKind::Caller]);
         assert_eq!(read.endings()[0], (1, Ending::ClientClosed));
-        assert_eq!(read.story(stream), ["request", "response", "Event", "Event", "finished"]);
+        assert_eq!(
+            read.story(stream),
+            ["request", "response", "Event", "Event", "finished"]
+        );
         assert!(!read.holds("0a1b2c3d") && !read.holds("550e8400"));
         let event = &read.payloads(stream)[0];
         let marker = event.split("[REDACTED:mcp-session-id:").nth(1).unwrap();
@@ -380,29 +442,53 @@ fn a_legacy_endpoint_is_a_session_as_long_as_its_stream() {
             Meta::Request(request) if record.envelope.exchange == post => Some(request.target),
             _ => None,
         });
-        assert!(requests.last().unwrap().contains(marker), "equal ids have equal markers");
+        assert!(
+            requests.last().unwrap().contains(marker),
+            "equal ids have equal markers"
+        );
     }
 }
 
 #[test]
 fn without_ids_a_session_is_a_caller() {
-    let relay = Relay::with(|_| {}, |listener| listener.session_gap = Duration::from_millis(200));
+    let relay = Relay::with(
+        |_| {},
+        |listener| listener.session_gap = Duration::from_millis(200),
+    );
     let modern = "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\n";
     let one = relay.post(modern, CALL, (200, JSON, ANSWER));
-    let two = relay.post(&format!("{modern}mcp-session-id: ignored\r\n"), CALL, (200, JSON, ANSWER));
-    let key = relay.post(&format!("{modern}authorization: Bearer tok\r\n"), CALL, (200, JSON, ANSWER));
+    let two = relay.post(
+        &format!("{modern}mcp-session-id: ignored\r\n"),
+        CALL,
+        (200, JSON, ANSWER),
+    );
+    let key = relay.post(
+        &format!("{modern}authorization: Bearer tok\r\n"),
+        CALL,
+        (200, JSON, ANSWER),
+    );
     let start = Instant::now();
     while relay.recorder.stats().sessions_open > 0 {
-        assert!(start.elapsed() < LIMIT, "idle sessions end though nothing comes");
+        assert!(
+            start.elapsed() < LIMIT,
+            "idle sessions end though nothing comes"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
     let later = relay.post(modern, CALL, (200, JSON, ANSWER));
     let read = relay.stop();
-    assert_eq!([one, two, key, later].map(|exchange| read.session_of(exchange)), [1, 1, 2, 3]);
+    assert_eq!(
+        [one, two, key, later].map(|exchange| read.session_of(exchange)),
+        [1, 1, 2, 3]
+    );
     assert_eq!(read.kinds(), [KeyKind::Caller; 3]);
     assert_eq!(read.sessions()[0].key, read.sessions()[2].key);
     assert_ne!(read.sessions()[0].key, read.sessions()[1].key);
-    let idle = read.endings().iter().filter(|(_, ending)| *ending == Ending::Idle).count();
+    let idle = read
+        .endings()
+        .iter()
+        .filter(|(_, ending)| *ending == Ending::Idle)
+        .count();
     assert_eq!(idle, 2);
     assert!(!read.holds("tok\""));
 }
@@ -414,7 +500,10 @@ fn an_initialize_without_an_id_in_its_answer_begins_the_callers_session() {
     let begins = relay.post("", INITIALIZE, (200, JSON, ANSWER));
     let after = relay.post("", CALL, (200, JSON, ANSWER));
     let read = relay.stop();
-    assert_eq!([before, begins, after].map(|exchange| read.session_of(exchange)), [1, 2, 2]);
+    assert_eq!(
+        [before, begins, after].map(|exchange| read.session_of(exchange)),
+        [1, 2, 2]
+    );
     assert_eq!(read.kinds(), [KeyKind::Caller; 2]);
 }
 
@@ -492,14 +581,27 @@ fn what_cannot_be_decoded_is_said_with_length_and_digest() {
         head.close(Down);
         let head = head.finish(Finish::Complete);
         let read = relay.stop();
-        assert_eq!(read.story(exchange), ["request", "Body", "response", "not_decoded", "Stray", "finished"]);
+        assert_eq!(
+            read.story(exchange),
+            [
+                "request",
+                "Body",
+                "response",
+                "not_decoded",
+                "Stray",
+                "finished"
+            ]
+        );
         assert_eq!(read.story(head), ["request", "response", "finished"]);
         let envelope = &read.frames(exchange)[1].envelope;
         assert_eq!(envelope.length, body.len() as u64);
         assert!(envelope.flags.has(Flags::CUT) && envelope.digest.is_some());
         assert!(!read.holds("private"));
-        assert!(read.metas().any(|(_, meta)| matches!(meta, Meta::NotDecoded(not)
-            if not.coding == coding && not.reason == reason)));
+        assert!(
+            read.metas()
+                .any(|(_, meta)| matches!(meta, Meta::NotDecoded(not)
+            if not.coding == coding && not.reason == reason))
+        );
     }
 }
 
@@ -507,7 +609,12 @@ fn what_cannot_be_decoded_is_said_with_length_and_digest() {
 fn a_large_body_and_a_large_event_are_cut_and_still_told() {
     let relay = Relay::start();
     let secret = ["ghp", "0123456789abcdEFGHijklmnopqrSTUVwxyz"].join("_");
-    let large = |start: &str| format!("{start}{}{secret}\"}}", "y".repeat((8 << 20) - start.len() - 18));
+    let large = |start: &str| {
+        format!(
+            "{start}{}{secret}\"}}",
+            "y".repeat((8 << 20) - start.len() - 18)
+        )
+    };
     let open = relay.open(1000, &format!("POST /mcp\r\n{JSON}"));
     let body = large("{\"id\":1,\"method\":\"x\",\"params\":\"");
     open.send(Up, body.as_bytes());
@@ -522,7 +629,10 @@ fn a_large_body_and_a_large_event_are_cut_and_still_told() {
     let exchange = open.finish(Finish::Complete);
     let read = relay.stop();
     let frames = read.frames(exchange);
-    let told: Vec<_> = frames.iter().map(|r| (r.envelope.framing, r.envelope.length)).collect();
+    let told: Vec<_> = frames
+        .iter()
+        .map(|r| (r.envelope.framing, r.envelope.length))
+        .collect();
     let expected = [
         (Framing::Body, body.len() as u64),
         (Framing::Event, event.len() as u64),
@@ -532,7 +642,11 @@ fn a_large_body_and_a_large_event_are_cut_and_still_told() {
     for frame in &frames[..2] {
         assert!(frame.envelope.flags.has(Flags::CUT) && frame.envelope.digest.is_some());
     }
-    assert!(!secret.as_bytes()[4..].windows(8).any(|part| read.holds(std::str::from_utf8(part).unwrap())));
+    assert!(
+        !secret.as_bytes()[4..]
+            .windows(8)
+            .any(|part| read.holds(std::str::from_utf8(part).unwrap()))
+    );
 }
 
 #[test]
@@ -545,7 +659,10 @@ fn losses_are_told_and_their_exchanges_are_recorded_all_the_same() {
         |_| {},
     );
     drop((store, folder));
-    let body = format!("{{\"id\":1,\"method\":\"x\",\"params\":\"{}\"}}", "y".repeat(60_000));
+    let body = format!(
+        "{{\"id\":1,\"method\":\"x\",\"params\":\"{}\"}}",
+        "y".repeat(60_000)
+    );
     let open = relay.open(3000, &format!("POST /mcp\r\n{JSON}"));
     for _ in 0..400 {
         relay.post("", &body, (200, JSON, &body));
@@ -562,14 +679,20 @@ fn losses_are_told_and_their_exchanges_are_recorded_all_the_same() {
     let lost = lost.finish(Finish::ServerBroke);
     let read = relay.stop();
     let story = read.story(first);
-    assert!(story.contains(&"Gap".to_owned()) && story.ends_with(&["finished".to_owned()]), "{story:?}");
+    assert!(
+        story.contains(&"Gap".to_owned()) && story.ends_with(&["finished".to_owned()]),
+        "{story:?}"
+    );
     let rest = read.frames(first)[0];
     assert!(rest.envelope.flags.has(Flags::LOSSY) && rest.payload.is_empty());
     assert_eq!(rest.envelope.length, body.len() as u64 + 10);
     let story = read.story(lost);
     assert_eq!(story, ["request", "Gap", "response", "Event", "finished"]);
     assert!(read.stats.gaps > 0 && read.stats.lost_bytes > 0);
-    let finished = read.metas().filter(|(_, meta)| matches!(meta, Meta::Finished(_))).count();
+    let finished = read
+        .metas()
+        .filter(|(_, meta)| matches!(meta, Meta::Finished(_)))
+        .count();
     assert!(finished > 100, "{finished}");
 }
 
@@ -584,16 +707,42 @@ fn no_credential_reaches_the_disk() {
         "mcp-session-id: s3cr3t-session\r\n",
         "referer: http://x/m?sessionId=s3cr3t-referer\r\n",
     ];
-    let open = relay.open(1000, &format!("POST /mcp?session_id=s3cr3t-query&api_key=s3cr3t-key-1\r\n{}", secrets.concat()));
-    open.send(Up, br#"{"id":1,"method":"x","params":{"password":"s3cr3t-body"}}"#);
+    let open = relay.open(
+        1000,
+        &format!(
+            "POST /mcp?session_id=s3cr3t-query&api_key=s3cr3t-key-1\r\n{}",
+            secrets.concat()
+        ),
+    );
+    open.send(
+        Up,
+        br#"{"id":1,"method":"x","params":{"password":"s3cr3t-body"}}"#,
+    );
     open.close(Up);
-    open.respond(200, &format!("{EVENTS}set-cookie: a=s3cr3t-cookie; Path=/\r\nmcp-session-id: s3cr3t-session\r\n"));
-    open.send(Down, b"event: endpoint\ndata: /m?sessionId=s3cr3t-endpoint\n\n");
+    open.respond(
+        200,
+        &format!(
+            "{EVENTS}set-cookie: a=s3cr3t-cookie; Path=/\r\nmcp-session-id: s3cr3t-session\r\n"
+        ),
+    );
+    open.send(
+        Down,
+        b"event: endpoint\ndata: /m?sessionId=s3cr3t-endpoint\n\n",
+    );
     open.send(Down, b"data: {\"password\":\ndata: \"s3cr3t-lines\"}\n\n");
     open.send(Down, b"data: {\"password\":\"s3cr3t-line\"}\n\n");
     let tap = &relay.tap;
-    tap.trailers(open.channel(Down), tap.now(), b"x-auth-token: s3cr3t-trailer\r\n");
-    tap.altered(open.channel(Down), tap.now(), b"http://y/m?sessionId=s3cr3t-from", b"/m?sessionId=s3cr3t-to");
+    tap.trailers(
+        open.channel(Down),
+        tap.now(),
+        b"x-auth-token: s3cr3t-trailer\r\n",
+    );
+    tap.altered(
+        open.channel(Down),
+        tap.now(),
+        b"http://y/m?sessionId=s3cr3t-from",
+        b"/m?sessionId=s3cr3t-to",
+    );
     open.send(Down, b"data: last\n\n");
     open.close(Down);
     let exchange = open.finish(Finish::Complete);
@@ -610,7 +759,10 @@ fn no_credential_reaches_the_disk() {
             assert!(marker.starts_with(b"[REDACTED:") && marker.ends_with(b"]"));
         }
     }
-    let altered: Vec<bool> = frames.iter().map(|f| f.envelope.flags.has(Flags::ALTERED)).collect();
+    let altered: Vec<bool> = frames
+        .iter()
+        .map(|f| f.envelope.flags.has(Flags::ALTERED))
+        .collect();
     assert_eq!(altered, [false, false, false, false, true]);
 }
 
@@ -621,20 +773,35 @@ fn with_digests_no_argument_and_no_result_is_kept() {
     open.close(Up);
     open.respond(200, EVENTS);
     open.send(Down, b"event: endpoint\ndata: /m\n\n: private\n\n");
-    open.send(Down, b"id: 7\ndata: {\"id\":1,\ndata: \"result\":{\"x\":\"private\"}}\n\ndata: private\n\n");
+    open.send(
+        Down,
+        b"id: 7\ndata: {\"id\":1,\ndata: \"result\":{\"x\":\"private\"}}\n\ndata: private\n\n",
+    );
     let stream = open.finish(Finish::ClientGone);
-    let body = r#"{"id":1,"method":"tools/call","params":{"name":"t","arguments":{"x":"private"}}}"#;
+    let body =
+        r#"{"id":1,"method":"tools/call","params":{"name":"t","arguments":{"x":"private"}}}"#;
     let exchange = relay.post("", body, (400, "", "private"));
     let read = relay.stop();
     assert!(!read.holds("private"));
     let bodies = read.payloads(exchange);
-    assert!(bodies[0].starts_with(r#"{"id":1,"method":"tools/call","params":{"name":"t","arguments":{"digest":"#), "{bodies:?}");
+    assert!(
+        bodies[0].starts_with(
+            r#"{"id":1,"method":"tools/call","params":{"name":"t","arguments":{"digest":"#
+        ),
+        "{bodies:?}"
+    );
     assert!(bodies[1].starts_with("[DIGEST:"), "{bodies:?}");
     let events = read.payloads(stream);
     assert_eq!(events[0], "event: endpoint\ndata: /m\n\n");
-    assert!(events[2].starts_with("id: 7\ndata: {\"id\":1,\"result\":{\"digest\":"), "{events:?}");
+    assert!(
+        events[2].starts_with("id: 7\ndata: {\"id\":1,\"result\":{\"digest\":"),
+        "{events:?}"
+    );
     assert!(events[2].ends_with("}}\n\n"), "{events:?}");
-    assert!(events[1].starts_with("[DIGEST:") && events[3].starts_with("[DIGEST:"), "{events:?}");
+    assert!(
+        events[1].starts_with("[DIGEST:") && events[3].starts_with("[DIGEST:"),
+        "{events:?}"
+    );
 }
 
 #[test]
@@ -647,12 +814,18 @@ fn each_file_says_which_sessions_it_is_of() {
     }
     let read = relay.stop();
     assert_eq!(read.files.len(), 2);
-    let told = read.metas().filter(|(_, meta)| matches!(meta, Meta::SessionOpen(_))).count();
+    let told = read
+        .metas()
+        .filter(|(_, meta)| matches!(meta, Meta::SessionOpen(_)))
+        .count();
     assert_eq!(told, 2);
-    let started: Vec<u64> = read.metas().filter_map(|(_, meta)| match meta {
-        Meta::SessionOpen(open) => Some(open.started / 1_000_000),
-        _ => None,
-    }).collect();
+    let started: Vec<u64> = read
+        .metas()
+        .filter_map(|(_, meta)| match meta {
+            Meta::SessionOpen(open) => Some(open.started / 1_000_000),
+            _ => None,
+        })
+        .collect();
     assert!(started[0].abs_diff(started[1]) < 1000, "{started:?}");
 }
 
@@ -674,6 +847,10 @@ fn what_an_exchange_costs() {
             std::thread::sleep(Duration::from_micros(200));
         }
     }
-    println!("{:?} an exchange in all, {:?} of it to tell it", start.elapsed() / count, busy / count);
+    println!(
+        "{:?} an exchange in all, {:?} of it to tell it",
+        start.elapsed() / count,
+        busy / count
+    );
     relay.stop();
 }

@@ -109,19 +109,34 @@ fn anything_in_any_order_is_taken_without_panic() {
     for _ in 0..200 {
         let mut told = Told::new();
         for _ in 0..60 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             let pick = (random >> 33) as usize;
             let stream = if pick & 1 == 0 { Up } else { Down };
             let exchange = 1 + (pick >> 1 & 1) as u32;
-            let lost = Lost { body: 5, head: (pick >> 8 & 1) as u64 };
+            let lost = Lost {
+                body: 5,
+                head: (pick >> 8 & 1) as u64,
+            };
             let heads = [
-                "POST /m HTTP/1.1\r\n", "GET /s HTTP/1.1\r\n", "DELETE /m HTTP/1.1\r\nmcp-session-id: 1\r\n",
+                "POST /m HTTP/1.1\r\n",
+                "GET /s HTTP/1.1\r\n",
+                "DELETE /m HTTP/1.1\r\nmcp-session-id: 1\r\n",
                 "POST /m HTTP/1.1\r\ncontent-encoding: gzip\r\nmcp-session-id: 1\r\n",
             ];
             let head = heads[pick >> 9 & 3];
-            let answers = ["HTTP/1.1 200\r\ncontent-type: text/event-stream\r\n", "HTTP/1.1 404\r\nmcp-session-id: 1\r\n"];
+            let answers = [
+                "HTTP/1.1 200\r\ncontent-type: text/event-stream\r\n",
+                "HTTP/1.1 404\r\nmcp-session-id: 1\r\n",
+            ];
             let answer = answers[pick >> 9 & 1];
-            let bodies = ["event: endpoint\ndata: /m\n\n", "{\"id\":1,\"method\":\"initialize\"}", "\u{1f}", ""];
+            let bodies = [
+                "event: endpoint\ndata: /m\n\n",
+                "{\"id\":1,\"method\":\"initialize\"}",
+                "\u{1f}",
+                "",
+            ];
             let body = bodies[pick >> 11 & 3];
             match pick >> 2 & 15 {
                 0 | 1 => told.begin(exchange, head),
@@ -138,6 +153,9 @@ fn anything_in_any_order_is_taken_without_panic() {
         told.say(0, Down, What::Stop, b"");
         assert_eq!(told.http.exchanges.len(), 0);
         assert_eq!(told.http.shared.sessions.size(), 0);
-        assert_eq!(told.http.shared.frames.used() + told.http.shared.windows.used(), 0);
+        assert_eq!(
+            told.http.shared.frames.used() + told.http.shared.windows.used(),
+            0
+        );
     }
 }
