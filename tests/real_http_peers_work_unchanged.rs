@@ -6,12 +6,15 @@
 #[path = "support/support.rs"]
 mod support;
 
+use agent_trace_model::Outcome;
+use agent_trace_store::trace::Step;
+use agent_trace_store::trace::step::StepKind;
 use support::http_peers::{
     Serving, drive_typescript, everything, fixture, inspect_url, python_sdk,
 };
 use support::peers::Peers::{self, Node, Python};
 use support::peers::{drive, missing};
-use support::{Home, Said, skip};
+use support::{Home, Said, recorded, skip};
 
 /// A server, and the path under which it is called.
 type Server = (fn(&Home) -> Serving, &'static str);
@@ -61,6 +64,38 @@ fn unchanged_through(relays: usize, name: &str, needs: &[Peers], server: Server,
         let ended = relay.stop();
         assert_eq!(ended.code, 0, "{ended:?}");
     }
+    is_recorded(&home, relays, &direct);
+}
+
+/// The trace has every call that the client printed, with its answer, once for each relay.
+#[track_caller]
+fn is_recorded(home: &Home, relays: usize, direct: &Said) {
+    let runs = home.runs();
+    let steps: Vec<&Step> = runs.iter().flat_map(|run| run.steps.iter()).collect();
+    for run in &runs {
+        assert!(run.gaps.is_empty() && run.damage.is_empty(), "{run:?}");
+        assert_eq!(run.end.as_ref().map(|end| end.lost), Some(0));
+    }
+    let lines = direct.out.lines();
+    let taken = lines.filter(|line| line.contains("\"step\": \"tools/call"));
+    let calls = steps.iter().filter(|step| step.tool().is_some());
+    assert!(
+        calls.count() >= relays * taken.count(),
+        "all calls are there"
+    );
+    let odd: Vec<String> = runs
+        .iter()
+        .flat_map(|run| run.steps.iter().zip(recorded::steps(run)))
+        .filter(|(step, _)| {
+            step.outcome == Outcome::Unanswered
+                || matches!(
+                    step.kind,
+                    StepKind::Answer | StepKind::Other | StepKind::Stray
+                )
+        })
+        .map(|(_, text)| text)
+        .collect();
+    assert_eq!(odd, [""; 0], "every answer has its request");
 }
 
 #[track_caller]
