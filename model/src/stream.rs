@@ -75,8 +75,8 @@ pub trait Tap: Send + Sync {
     /// These bytes, read at that time, could not be delivered.
     fn undelivered(&self, channel: Channel, read: Moment, bytes: &[u8]);
 
-    /// The sender ended this stream; nothing more will be copied for it.
-    fn close(&self, channel: Channel);
+    /// The sender ended this stream at that time; nothing more will be copied for it.
+    fn close(&self, channel: Channel, at: Moment);
 
     /// An HTTP exchange began with this head: request line and header lines as HTTP/1.1
     /// writes them, each ended by CR and LF, with no empty line after them.
@@ -110,7 +110,7 @@ impl Tap for NoTap {
     }
     fn copy(&self, _: Channel, _: Moment, _: &[u8]) {}
     fn undelivered(&self, _: Channel, _: Moment, _: &[u8]) {}
-    fn close(&self, _: Channel) {}
+    fn close(&self, _: Channel, _: Moment) {}
     fn request(&self, _: Channel, _: Moment, _: Caller, _: &[u8]) {}
     fn response(&self, _: Channel, _: Moment, _: &[u8]) {}
     fn trailers(&self, _: Channel, _: Moment, _: &[u8]) {}

@@ -107,8 +107,8 @@ impl Tap for Counts {
         self.tap.undelivered(channel, read, bytes);
     }
 
-    fn close(&self, channel: Channel) {
-        self.tap.close(channel);
+    fn close(&self, channel: Channel, at: Moment) {
+        self.tap.close(channel, at);
     }
 
     fn response(&self, channel: Channel, read: Moment, head: &[u8]) {

@@ -168,7 +168,9 @@ impl Open<'_> {
     }
 
     fn close(&self, stream: Stream) {
-        self.relay.tap.close(self.channel(stream));
+        self.relay
+            .tap
+            .close(self.channel(stream), self.relay.tap.now());
     }
 
     fn respond(&self, status: u16, headers: &str) {

@@ -5,17 +5,23 @@ use super::head;
 use super::rewrite::Rewriter;
 use agent_trace_model::{Finish, Stream};
 use bytes::Bytes;
-use http_body_util::{Either, Full};
+use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 /// The body of an answer: the server's, or one of our own.
 pub(super) type AnswerBody = Either<ResponseBody, OwnBody>;
 
 /// Resolves when a client that asked (`Expect: 100-continue`) is to send its body.
 pub(super) type Gate = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The most bytes of a request that are read though no server takes them.
+const DRAINED: usize = 1 << 20;
+/// For how long they are waited for.
+const DRAIN_LIMIT: Duration = Duration::from_millis(500);
 
 /// What a client sends.
 pub(super) struct RequestBody {
@@ -34,6 +40,27 @@ impl RequestBody {
             exchange,
             gate,
         }
+    }
+
+    /// Reads what no server will take, so that the trace has what was asked and the client
+    /// hears the answer: as much as comes soon.
+    pub(super) async fn drain(mut self) {
+        let read = async {
+            let mut left = DRAINED;
+            while let Some(Ok(frame)) = self.inner.frame().await {
+                let Ok(bytes) = frame.into_data() else { break };
+                left = match left.checked_sub(bytes.len()) {
+                    Some(left) => left,
+                    None => break,
+                };
+                self.exchange.undelivered(bytes);
+            }
+        };
+        // One that waits to be told to go on is not told so.
+        if self.gate.is_none() {
+            _ = tokio::time::timeout(DRAIN_LIMIT, read).await;
+        }
+        self.exchange.close(Stream::ClientToServer);
     }
 }
 

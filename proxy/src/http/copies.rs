@@ -15,6 +15,7 @@ enum Told {
     Request(Caller, Vec<u8>),
     Response(Vec<u8>),
     Chunk(Bytes),
+    Undelivered(Bytes),
     Trailers(Vec<u8>),
     Altered(Bytes, Bytes),
     Close,
@@ -54,6 +55,11 @@ impl Copies {
         self.put(exchange, stream, read, Told::Chunk(bytes));
     }
 
+    pub(super) fn undelivered(&self, exchange: u32, read: Moment, bytes: Bytes) {
+        let told = Told::Undelivered(bytes);
+        self.put(exchange, Stream::ClientToServer, read, told);
+    }
+
     pub(super) fn trailers(&self, exchange: u32, stream: Stream, read: Moment, lines: Vec<u8>) {
         self.put(exchange, stream, read, Told::Trailers(lines));
     }
@@ -86,9 +92,10 @@ impl Copies {
                 Told::Request(caller, head) => self.tap.request(channel, at, caller, &head),
                 Told::Response(head) => self.tap.response(channel, at, &head),
                 Told::Chunk(bytes) => self.tap.copy(channel, at, &bytes),
+                Told::Undelivered(bytes) => self.tap.undelivered(channel, at, &bytes),
                 Told::Trailers(lines) => self.tap.trailers(channel, at, &lines),
                 Told::Altered(from, to) => self.tap.altered(channel, at, &from, &to),
-                Told::Close => self.tap.close(channel),
+                Told::Close => self.tap.close(channel, at),
                 Told::Finished(finish) => self.tap.finished(channel, at, finish),
             }
         }

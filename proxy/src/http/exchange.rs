@@ -75,6 +75,11 @@ impl Exchange {
         self.copies.chunk(self.number, stream, read, bytes);
     }
 
+    /// Bytes of the client that no server took.
+    pub(super) fn undelivered(&self, bytes: Bytes) {
+        self.copies.undelivered(self.number, self.now(), bytes);
+    }
+
     pub(super) fn trailers(&self, stream: Stream, lines: Vec<u8>) {
         self.copies.trailers(self.number, stream, self.now(), lines);
     }

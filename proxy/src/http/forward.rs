@@ -110,7 +110,13 @@ impl Connection {
                     }
                     link
                 }
-                None => self.connect().await?,
+                None => match self.connect().await {
+                    Ok(link) => link,
+                    Err(failure) => {
+                        request.into_body().drain().await;
+                        return Err(failure);
+                    }
+                },
             };
             if open.is_http2() {
                 expect.go_on();

@@ -134,7 +134,7 @@ impl Pump {
                 return Pumped::ReceiverGone;
             }
         }
-        self.tap.close(self.channel);
+        self.tap.close(self.channel, self.tap.now());
         Pumped::ToTheEnd
     }
 }

@@ -475,8 +475,8 @@ impl Tap for Queue {
         self.put(channel, read, [bytes, &[]], Told::Undelivered);
     }
 
-    fn close(&self, channel: Channel) {
-        self.put(channel, self.now(), [&[]; 2], Told::Closed);
+    fn close(&self, channel: Channel, at: Moment) {
+        self.put(channel, at, [&[]; 2], Told::Closed);
     }
 
     fn request(&self, channel: Channel, read: Moment, caller: Caller, head: &[u8]) {
@@ -579,7 +579,7 @@ mod tests {
         for exchange in 1..=100_000 {
             queue.request(of(exchange, c), queue.now(), caller, &[b'x'; 500]);
             queue.copy(of(exchange, c), queue.now(), &[b'x'; 500]);
-            queue.close(of(exchange, c));
+            queue.close(of(exchange, c), queue.now());
             queue.finished(of(exchange, s), queue.now(), Finish::Complete);
         }
         assert!(began.elapsed() < Duration::from_secs(5));

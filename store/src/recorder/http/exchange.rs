@@ -20,6 +20,8 @@ use agent_trace_wire::message::{MessageKind, beginning, messages};
 
 /// The first revision that has no sessions.
 const WITHOUT_SESSIONS: &[u8] = b"2026-07-28";
+/// How many alterations wait for their session; a relay makes one at most.
+const MOST_HELD: usize = 4;
 
 /// One exchange.
 pub(super) struct Exchange {
@@ -49,6 +51,8 @@ pub(super) struct About {
     /// Heads that are not written yet, and when they came.
     request: Option<(u64, Vec<u8>)>,
     response: Option<(u64, Vec<u8>)>,
+    /// What was altered before the session was known: where, from what, to what.
+    altered: Vec<(Place, Box<[u8]>, Box<[u8]>)>,
     status: u16,
     bytes: [u64; 2],
 }
@@ -103,6 +107,7 @@ impl Exchange {
                 // Stands for one that is lost.
                 request: Some((0, Vec::new())),
                 response: None,
+                altered: Vec::new(),
                 status: 0,
                 bytes: [0; 2],
             },
@@ -319,11 +324,23 @@ impl About {
         shared: &mut Shared,
         sink: &mut Sink,
     ) {
-        // What was altered is often what tells the session: it is decided by what follows.
-        let place = match self.session {
-            Some(_) => self.place(place, shared, sink),
-            None => place,
-        };
+        if self.session.is_some() {
+            self.write_altered(place, from, to, shared, sink);
+        } else if self.altered.len() < MOST_HELD {
+            // What was altered is often what tells the session: it is decided by what follows.
+            self.altered.push((place, from.into(), to.into()));
+        }
+    }
+
+    fn write_altered(
+        &self,
+        place: Place,
+        from: &[u8],
+        to: &[u8],
+        shared: &mut Shared,
+        sink: &mut Sink,
+    ) {
+        let place = self.place(place, shared, sink);
         sink.meta(place, |open, _| {
             Meta::Altered(Altered {
                 from: open.uri(from),
@@ -385,6 +402,9 @@ impl About {
             sink.write(place, |open, wall| open.request(place, wall, caller, &head));
         }
         self.write_response(shared, sink);
+        for (place, from, to) in std::mem::take(&mut self.altered) {
+            self.write_altered(place, &from, &to, shared, sink);
+        }
     }
 
     fn write_response(&mut self, shared: &mut Shared, sink: &mut Sink) {
