@@ -123,6 +123,10 @@ impl CommandError {
             Self::Retention(RetentionError::Live) => {
                 Some("end the assistant's session (or the server) first")
             }
+            Self::Retention(RetentionError::StillWritten) => Some(
+                "end the relay or daemon that writes it, or wait until it has gone on in a new \
+                 file",
+            ),
             Self::Config { .. } => Some("`agent-trace config --help` lists the settings"),
             Self::Upstream(UpstreamError::Scheme) => {
                 Some("`agent-trace record -- COMMAND` relays a server that speaks stdio")

@@ -75,6 +75,12 @@ fn it_starts_tells_how_it_does_and_ends() {
     assert_eq!(daemon.metric("exchanges_total") as u64, 1);
     assert_eq!(daemon.metric("recording") as u64, 1);
     assert!(daemon.metric("relay_latency_seconds_count") >= 1.0);
+    wait_for("both messages in the metrics", || {
+        let frames = |to| daemon.metric(&format!("frames_total{{to=\"{to}\"}}"));
+        (frames("server") + frames("client") == 2.0).then_some(())
+    });
+    assert_eq!(daemon.status()["recording"]["sessions"], 1);
+    assert_eq!(daemon.metric("gaps_total") as u64, 0);
     let doctor = home.ok(["doctor"]);
     let line = format!(
         "relay: http://{} accepts connections",
@@ -94,6 +100,9 @@ fn it_starts_tells_how_it_does_and_ends() {
     wait_until_gone(&[daemon.process]);
     assert!(!store.join("control.sock").exists() && !store.join("daemon.lock").exists());
     assert!(daemon.log().contains("daemon ended"), "{}", daemon.log());
+    // What it recorded is complete, and its sessions have ended.
+    let run = home.only_run();
+    assert!(run.is_whole() && run.gaps.is_empty() && run.end.is_some());
     home.ok(["daemon", "start"]);
     drop(Daemon::running(&home));
 }

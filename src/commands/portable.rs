@@ -51,17 +51,11 @@ pub(crate) fn import(args: &Import, config: &Config) -> Result<u8, CommandError>
             path: path.clone(),
             source,
         })?;
-        let what = if imported.known {
-            "has run"
-        } else {
-            "imported run"
-        };
-        writeln!(
-            anstream::stdout(),
-            "{what} {} from {}",
-            short(imported.run),
-            path.display()
-        )?;
+        for run in imported {
+            let what = if run.known { "has run" } else { "imported run" };
+            let (id, path) = (short(run.run), path.display());
+            writeln!(anstream::stdout(), "{what} {id} from {path}")?;
+        }
     }
     Ok(exit::SUCCESS)
 }

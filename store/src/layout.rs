@@ -158,16 +158,47 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
 /// Writes a file that must not exist yet, for its owner alone, so that it is there as a whole
 /// and on the disk, or not at all.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".tmp{}", std::process::id()));
-    let aside = path.with_file_name(name);
-    let written = create_private(&aside).and_then(|mut file| {
+    Aside::write(path, bytes)?.publish()
+}
+
+/// A file on the disk that has not got its name yet. Dropped, it is removed.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    aside: PathBuf,
+    path: PathBuf,
+}
+
+impl Aside {
+    /// Writes what is to become the file at this place.
+    pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".tmp{}", std::process::id()));
+        let this = Self {
+            aside: path.with_file_name(name),
+            path: path.to_owned(),
+        };
+        let mut file = create_private(&this.aside)?;
         io::Write::write_all(&mut file, bytes)?;
         file.sync_all()?;
-        publish(&aside, path)
-    });
-    let _ = std::fs::remove_file(&aside);
-    written
+        Ok(this)
+    }
+
+    /// Gives it its name, unless that is taken.
+    pub(crate) fn publish(self) -> io::Result<()> {
+        publish(&self.aside, &self.path)
+    }
+
+    /// Gives it its name, in place of what has it.
+    pub(crate) fn replace(self) -> io::Result<()> {
+        std::fs::rename(&self.aside, &self.path)?;
+        sync_folder(&self.path)
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.aside);
+    }
 }
 
 /// Gives a file its name, unless that is taken.
@@ -182,7 +213,11 @@ fn publish(aside: &Path, path: &Path) -> io::Result<()> {
         }
         linked => linked?,
     }
-    // The name, too, has to survive.
+    sync_folder(path)
+}
+
+/// The name, too, has to survive.
+fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent().map(File::open) {
         Some(Ok(folder)) => folder.sync_all().or(Ok(())),
         _ => Ok(()),

@@ -1,14 +1,16 @@
 //! A run as one file, out of a store and into another.
 //!
 //! The file is a sealed segment: what is on disk anyway, so what was redacted stays redacted.
-//! Importing the same file twice changes nothing.
+//! Of a run of an HTTP relay it holds the records of that run, and those that are about all of
+//! its process. Importing the same file twice changes nothing.
 
 use crate::journal::reader::{OpenError, Segment};
-use crate::journal::sealed::{MOST_FILE, Sealer};
+use crate::journal::sealed::MOST_FILE;
 use crate::key;
 use crate::layout::{SegmentPath, Store, write_new};
 use crate::retention::day;
-use crate::trace::{RunEntry, Runs, run_id};
+use crate::retention::extract::Extract;
+use crate::trace::{RunEntry, Runs, Scan, is_live, processes, run_id};
 use agent_trace_model::{RunId, SessionId};
 use std::io;
 
@@ -54,21 +56,18 @@ pub enum PortableError {
 pub fn export(store: &Store, run: &RunEntry) -> Result<Vec<u8>, PortableError> {
     let chain = key::load(store)?.hasher();
     let mut header = run.header.clone();
-    header.segment = 1;
-    let mut sealer = Sealer::new(&header, chain).map_err(io::Error::from)?;
-    let mut bytes = 0;
+    header.segment = run.segments.first().map_or(1, |file| file.number);
+    let mut extract = Extract::new(&header, chain)?;
+    let ours = |session: u32| !run.http || session == 0 || session == run.session.ordinal;
     for path in &run.segments {
         let segment = Segment::open(path)?;
-        for (record, raw) in segment.raw_records().flatten() {
-            bytes += raw.len() as u64;
-            sealer.add(&record, raw)?;
-        }
-        if bytes > MOST_FILE as u64 {
-            let most = MOST_FILE;
+        extract.add(&segment, |envelope| ours(envelope.session))?;
+        if extract.bytes > MOST_FILE as u64 {
+            let (bytes, most) = (extract.bytes, MOST_FILE);
             return Err(PortableError::TooLarge { bytes, most });
         }
     }
-    Ok(sealer.finish()?)
+    Ok(extract.finish()?)
 }
 
 /// What importing did.
@@ -80,11 +79,11 @@ pub struct Imported {
     pub known: bool,
 }
 
-/// Takes a run from the bytes of a file.
+/// Takes the runs in the bytes of a file: mostly one.
 ///
 /// # Errors
 /// When they are no whole recording, or the store cannot be written.
-pub fn import(store: &Store, file: Vec<u8>) -> Result<Imported, PortableError> {
+pub fn import(store: &Store, file: Vec<u8>) -> Result<Vec<Imported>, PortableError> {
     if crate::journal::sealed::footer(&file).is_none() {
         // Tell a cut-off recording from something else.
         let opened = Segment::from_bytes(file, true, false).map_err(PortableError::Foreign)?;
@@ -96,27 +95,45 @@ pub fn import(store: &Store, file: Vec<u8>) -> Result<Imported, PortableError> {
         return Err(PortableError::Damaged { at: damage.at });
     }
     let header = segment.header();
-    let session = SessionId {
-        process: header.process,
-        ordinal: 1,
+    let mut scan = Scan::default();
+    scan.add(&segment, 0);
+    let ordinals: Vec<u32> = match scan.http {
+        true => scan.sessions.into_keys().collect(),
+        false => vec![1],
     };
-    let run = run_id(&header.workspace, session);
+    let process = header.process;
+    let run = |ordinal: u32| run_id(&header.workspace, SessionId { process, ordinal });
     let _lock = store.lock()?;
-    if store.list()?.runs.iter().any(|known| known.id == run) {
-        return Ok(Imported { run, known: true });
+    let listed = store.list()?.runs;
+    let known = |ordinal: &u32| listed.iter().any(|known| known.id == run(*ordinal));
+    let there = ordinals.iter().filter(|ordinal| known(ordinal)).count();
+    let imported = |known| {
+        let one = |ordinal| Imported {
+            run: run(ordinal),
+            known,
+        };
+        ordinals.iter().copied().map(one).collect()
+    };
+    if there == ordinals.len() {
+        return Ok(imported(true));
     }
-    if !store.files_of(header.process)?.is_empty() {
+    // Runs of an HTTP relay share a process, and come one by one.
+    let files = processes(store)?.remove(&process).unwrap_or_default();
+    let alone = files.is_empty() && store.files_of(process)?.is_empty();
+    if !alone && (there > 0 || !scan.http || is_live(&files)) {
         return Err(PortableError::Conflict);
     }
+    let number = files.last().map_or(0, |last| last.number);
+    let number = number.checked_add(1).ok_or(PortableError::Conflict)?;
     // Before the first file, so that the next reader has one to make chains with.
     key::load_or_create(store)?;
     let folder = store.day(&day(header.started));
     store.make(&folder)?;
     write_new(
-        &folder.join(SegmentPath::name(header.process, 1, true)),
+        &folder.join(SegmentPath::name(process, number, true)),
         &file,
     )?;
-    Ok(Imported { run, known: false })
+    Ok(imported(false))
 }
 
 /// Writes an exported run to a file that must not exist yet, for its owner alone: it holds

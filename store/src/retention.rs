@@ -1,12 +1,18 @@
 //! What becomes of finished files: sealing, forgetting, expiry.
 
+pub(crate) mod extract;
+
 use crate::journal::reader::{OpenError, Segment, is_locked};
 use crate::journal::{header::HeaderError, sealed};
 use crate::key;
-use crate::layout::{SegmentPath, Store, write_new};
-use crate::trace::{RunEntry, Runs};
+use crate::layout::{Aside, SegmentPath, Store, write_new};
+use crate::trace::{RunEntry, Runs, is_live, processes};
+use agent_trace_model::{ProcessId, RunId, SessionId};
+use extract::Extract;
+use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Why a file could not be dealt with.
@@ -22,6 +28,9 @@ pub enum RetentionError {
     /// The run is still being recorded.
     #[error("the run is still being recorded")]
     Live,
+    /// The run has ended, but a file that holds a part of it is still being written.
+    #[error("a file that holds a part of the run is still being written")]
+    StillWritten,
 }
 
 /// A file without a whole header that is older than this is nobody's any more.
@@ -66,29 +75,87 @@ fn seal(store: &Store, path: &SegmentPath) -> Result<bool, RetentionError> {
     Ok(true)
 }
 
-/// Removes a run's files.
+/// Removes a run: its files, or if other runs of its process have records in them, its
+/// records.
 ///
 /// # Errors
-/// When the run is still being recorded, or a file cannot be removed.
+/// When the run is still being recorded, or a file of it, or a file cannot be changed.
 pub fn forget(store: &Store, run: &RunEntry) -> Result<(), RetentionError> {
     let _lock = store.lock()?;
-    forget_locked(store, run)
-}
-
-fn forget_locked(store: &Store, run: &RunEntry) -> Result<(), RetentionError> {
     if run.live {
         return Err(RetentionError::Live);
     }
+    if run.http {
+        forget_one_of_many(store, run)
+    } else {
+        remove_process(store, run.session.process)
+    }
+}
+
+/// Removes the records of a run from the files of its process. All that can fail for want of
+/// room is done before the first file is changed.
+fn forget_one_of_many(store: &Store, run: &RunEntry) -> Result<(), RetentionError> {
+    let SessionId { process, ordinal } = run.session;
+    let files = processes(store)?.remove(&process).unwrap_or_default();
+    let chain = key::load_or_create(store)?.hasher();
+    let (mut changed, mut others) = (Vec::new(), false);
+    for path in &files {
+        let segment = Segment::open(path)?;
+        let (mut holds, mut shared) = (false, false);
+        for view in segment.views().flatten() {
+            holds |= view.envelope.session == ordinal;
+            shared |= ![0, ordinal].contains(&view.envelope.session);
+        }
+        others |= shared;
+        if !holds {
+            continue;
+        }
+        if segment.is_live() {
+            return Err(RetentionError::StillWritten);
+        }
+        let mut extract = Extract::new(segment.header(), chain.clone())?;
+        extract.add(&segment, |envelope| envelope.session != ordinal)?;
+        let folder = match path.path.parent() {
+            Some(folder) if path.sealed => folder.to_owned(),
+            _ => store.day(&day(segment.header().started)),
+        };
+        store.make(&folder)?;
+        let name = SegmentPath::name(process, path.number, true);
+        changed.push((path, Aside::write(&folder.join(name), &extract.finish()?)?));
+    }
+    // One that goes on writes on, be it in a file that was not there a moment ago.
+    if !others && !is_live(&files) {
+        drop(changed);
+        return remove_process(store, process);
+    }
+    for (path, aside) in changed {
+        if path.sealed {
+            aside.replace()?;
+        } else {
+            aside.publish()?;
+            fs::remove_file(&path.path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the files of a process that has ended.
+fn remove_process(store: &Store, process: ProcessId) -> Result<(), RetentionError> {
     // By the process's name, so that what sealing left behind goes too.
-    for path in store.files_of(run.session.process)? {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-        // A day's folder that is empty now; one that is not stays.
-        if let Some(folder) = path.parent().filter(|folder| *folder != store.live()) {
-            let _ = fs::remove_dir(folder);
-        }
+    for path in store.files_of(process)? {
+        remove(store, &path)?;
+    }
+    Ok(())
+}
+
+fn remove(store: &Store, path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // A day's folder that is empty now; one that is not stays.
+    if let Some(folder) = path.parent().filter(|folder| *folder != store.live()) {
+        let _ = fs::remove_dir(folder);
     }
     Ok(())
 }
@@ -96,7 +163,8 @@ fn forget_locked(store: &Store, run: &RunEntry) -> Result<(), RetentionError> {
 /// What to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Runs that began longer ago are removed.
+    /// Runs that began longer ago are removed; of an HTTP relay's journal, files whose last
+    /// record is older.
     pub age: Option<Duration>,
     /// The oldest runs are removed until all files together have at most this many bytes.
     pub bytes: Option<u64>,
@@ -115,7 +183,9 @@ pub struct Applied {
     pub failed: Vec<RetentionError>,
 }
 
-/// Seals what is finished, then removes what is beyond the limits.
+/// Seals what is finished, then removes what is beyond the limits: of a process with one run
+/// all of its files, of one with many file after file, so that one that goes on and on loses
+/// what is old.
 ///
 /// # Errors
 /// When the store cannot be listed at all.
@@ -123,6 +193,7 @@ pub fn apply(store: &Store, limits: Limits) -> io::Result<Applied> {
     let mut applied = Applied::default();
     let _lock = store.lock()?;
     applied.bytes.0 = store.segments()?.iter().map(size).sum();
+    remove_twins(store)?;
     for segment in store.segments()? {
         match seal(store, &segment) {
             Ok(sealed) => applied.sealed += usize::from(sealed),
@@ -133,25 +204,121 @@ pub fn apply(store: &Store, limits: Limits) -> io::Result<Applied> {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let mut left: u64 = store.segments()?.iter().map(size).sum();
-    // Oldest first.
-    for run in store.list()?.runs.into_iter().rev().filter(|run| !run.live) {
-        let age = now.saturating_sub(Duration::from_nanos(run.started));
+    let runs = store.list()?.runs;
+    let mut changed = false;
+    for part in parts(store, &runs)? {
+        let age = now.saturating_sub(Duration::from_nanos(part.time));
         let too_old = limits.age.is_some_and(|limit| age > limit);
         let too_much = limits.bytes.is_some_and(|limit| left > limit);
         if !too_old && !too_much {
             continue;
         }
-        let bytes: u64 = run.segments.iter().map(size).sum();
-        match forget_locked(store, &run) {
+        let bytes: u64 = part.files.iter().map(size).sum();
+        let removed = match part.whole {
+            Some(process) => remove_process(store, process),
+            None => part
+                .files
+                .iter()
+                .try_for_each(|file| remove(store, &file.path).map_err(Into::into)),
+        };
+        match removed {
             Ok(()) => {
                 left = left.saturating_sub(bytes);
-                applied.removed.push(run);
+                changed = true;
             }
             Err(error) => applied.failed.push(error),
         }
     }
+    if changed {
+        let kept: HashSet<RunId> = store.list()?.runs.into_iter().map(|run| run.id).collect();
+        let gone = runs.into_iter().rev().filter(|run| !kept.contains(&run.id));
+        applied.removed = gone.collect();
+    }
     applied.bytes.1 = store.segments()?.iter().map(size).sum();
     Ok(applied)
+}
+
+/// Files that are removed together.
+struct Part {
+    /// When they were written, in nanoseconds since 1970.
+    time: u64,
+    files: Vec<SegmentPath>,
+    /// The process, where they are all that there is of it.
+    whole: Option<ProcessId>,
+}
+
+/// What can be removed, oldest first.
+fn parts(store: &Store, runs: &[RunEntry]) -> io::Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    for (process, files) in processes(store)? {
+        let runs: Vec<&RunEntry> = runs
+            .iter()
+            .filter(|run| run.session.process == process)
+            .collect();
+        let live = is_live(&files);
+        match &runs[..] {
+            [run] if !run.http => {
+                if !live {
+                    parts.push(Part {
+                        time: run.started,
+                        files,
+                        whole: Some(process),
+                    });
+                }
+            }
+            _ => {
+                // Its last records are what a file is kept for.
+                let finished = files.iter().filter(|file| file.sealed || !live);
+                parts.extend(finished.map(|file| Part {
+                    time: last_time(file),
+                    files: vec![file.clone()],
+                    whole: None,
+                }));
+            }
+        }
+    }
+    parts.sort_by_key(|part| part.time);
+    Ok(parts)
+}
+
+/// When the last record of a finished file was made.
+fn last_time(file: &SegmentPath) -> u64 {
+    let of_footer = || {
+        let bytes = fs::read(&file.path).ok()?;
+        let time = sealed::footer(&bytes)?.time.1;
+        Some(time).filter(|time| *time > 0)
+    };
+    let of_file = || {
+        let changed = fs::metadata(&file.path).ok()?.modified().ok()?;
+        let since = changed.duration_since(UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_nanos()).ok()
+    };
+    of_footer().or_else(of_file).unwrap_or_default()
+}
+
+/// Removes journals whose sealed form is there: what sealed them, or took a run out of them,
+/// was interrupted.
+fn remove_twins(store: &Store) -> io::Result<()> {
+    let sealed: HashSet<(ProcessId, u32)> = store
+        .segments()?
+        .into_iter()
+        .filter(|file| file.sealed)
+        .map(|file| (file.process, file.number))
+        .collect();
+    let journals = match store.live().read_dir() {
+        Ok(journals) => journals,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for journal in journals {
+        let Some(file) = SegmentPath::parse(journal?.path()) else {
+            continue;
+        };
+        if sealed.contains(&(file.process, file.number)) && !is_locked(&file.path)? {
+            fs::remove_file(&file.path)?;
+        }
+    }
+    Ok(())
 }
 
 fn size(segment: &SegmentPath) -> u64 {

@@ -30,6 +30,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 pub use exchange::Exchange;
+pub(crate) use listing::{Scan, is_live, processes};
+pub(crate) use read::removed;
 pub use run::Run;
 pub use step::Step;
 pub use steps::Steps;

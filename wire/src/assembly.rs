@@ -91,7 +91,7 @@ impl Assembly {
     }
 
     /// The most bytes that are kept of this frame.
-    pub(crate) fn limit(&self) -> usize {
+    pub(crate) fn most(&self) -> usize {
         self.room
     }
 

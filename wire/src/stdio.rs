@@ -304,7 +304,7 @@ impl Decoder {
             let from = if moved == 0 {
                 from
             } else {
-                from.saturating_sub(moved).max(self.frame.limit())
+                from.saturating_sub(moved).max(self.frame.most())
             };
             self.state = State::Stray { from };
         }

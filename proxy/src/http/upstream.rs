@@ -59,7 +59,8 @@ impl Upstream {
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host);
-        if host.is_empty() || authority.port().is_some() && authority.port_u16().is_none() {
+        let after = authority.as_str().len() - authority.host().len();
+        if host.is_empty() || after > 0 && authority.port_u16().is_none() {
             return Err(UpstreamError::NoUrl);
         }
         Ok(Self {

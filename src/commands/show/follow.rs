@@ -25,7 +25,7 @@ pub(super) fn run(store: &Store, entry: &RunEntry, args: &Show) -> Result<u8, Co
             hint: "`--format jsonl` prints an object for each step as it settles",
         });
     }
-    let mut follower = Follower::new(store, entry);
+    let mut follower = Follower::new(store, entry)?;
     let mut follow = Follow {
         args,
         clock: Clock::local(),

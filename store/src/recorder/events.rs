@@ -7,20 +7,21 @@
 use crate::journal::format::narrow;
 use crate::redact::{Redaction, Redactor};
 use agent_trace_wire::sse::{fields, lines};
-use std::borrow::Cow;
 
 /// Appends an event, redacted, where that takes more than its parts: it names the endpoint of
 /// the older transport, or has data on several lines. Says whether anything was hidden; none
-/// where its parts suffice, and then nothing was appended. `data` is the event's.
+/// where its parts suffice, and then nothing was appended. `data` is the event's, `joined` if it
+/// is on several lines.
 pub(super) fn hide(
     redactor: &Redactor,
     raw: &[u8],
-    data: &Cow<'_, [u8]>,
+    data: &[u8],
+    joined: bool,
     out: &mut Vec<u8>,
     hidden: &mut Vec<Redaction>,
 ) -> Option<bool> {
     let is_endpoint = is_endpoint(raw);
-    if !is_endpoint && matches!(data, Cow::Borrowed(_)) {
+    if !is_endpoint && !joined {
         return None;
     }
     let (mut text, mut within) = (Vec::new(), Vec::new());
@@ -165,7 +166,15 @@ mod tests {
         let redactor = Redactor::new(Key::from_bytes([7; 32]), &[]).unwrap();
         let data = fields(raw.as_bytes()).data;
         let (mut out, mut hidden) = (Vec::new(), Vec::new());
-        let any = hide(&redactor, raw.as_bytes(), &data, &mut out, &mut hidden)?;
+        let joined = matches!(data, std::borrow::Cow::Owned(_));
+        let any = hide(
+            &redactor,
+            raw.as_bytes(),
+            &data,
+            joined,
+            &mut out,
+            &mut hidden,
+        )?;
         assert_eq!(any, !hidden.is_empty());
         for span in &hidden {
             let marker = &out[span.at as usize..][..span.marker as usize];

@@ -96,6 +96,7 @@ impl What {
 }
 
 /// What is told of a channel, without the bytes.
+#[derive(Clone, Copy)]
 enum Told {
     Copied,
     Undelivered,
@@ -596,6 +597,7 @@ mod tests {
                     head += lost.head;
                 }
                 What::Forgotten(bytes) => forgotten += bytes,
+                What::Request { head: kept, .. } => head += *kept as u64,
                 _ => {}
             });
         }

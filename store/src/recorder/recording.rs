@@ -236,7 +236,8 @@ impl Recording {
         }
         let text = frame::text(raw, framing);
         if framing == Framing::Event {
-            let rewritten = events::hide(&self.redactor, raw, &text, out, hidden);
+            let joined = matches!(text, Cow::Owned(_));
+            let rewritten = events::hide(&self.redactor, raw, &text, joined, out, hidden);
             if let Some(any) = rewritten {
                 return any;
             }
@@ -361,7 +362,7 @@ impl Recording {
 }
 
 /// The text, which is a part of `raw`, and what is before and after it.
-fn around<'a>(raw: &'a [u8], text: &Cow<'_, [u8]>) -> (&'a [u8], &'a [u8], &'a [u8]) {
+fn around<'a>(raw: &'a [u8], text: &[u8]) -> (&'a [u8], &'a [u8], &'a [u8]) {
     let start = (text.as_ptr() as usize).checked_sub(raw.as_ptr() as usize);
     let parts = start.and_then(|start| {
         let (before, rest) = raw.split_at_checked(start)?;

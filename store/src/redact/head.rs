@@ -42,7 +42,7 @@ impl Redactor {
                 hits.extend(found.into_iter().filter_map(|hit| {
                     let start = hit.range.start.max(before) - before;
                     let range = start..hit.range.end.checked_sub(before)?;
-                    (!range.is_empty()).then(|| Hit { range, ..hit })
+                    (!range.is_empty()).then_some(Hit { range, ..hit })
                 }));
             }
         }

@@ -26,6 +26,8 @@ pub struct Follower {
     held: Vec<Record>,
     sequence: Sequence,
     over: bool,
+    /// How many gaps and lines of standard error were told.
+    told: (usize, usize),
 }
 
 /// What is new of a run.
@@ -43,16 +45,22 @@ pub struct News {
 
 impl Follower {
     /// Follows a run from its beginning on.
-    #[must_use]
-    pub fn new(store: &Store, entry: &RunEntry) -> Self {
+    ///
+    /// # Errors
+    /// When it has ended and none of its files can be read.
+    pub fn new(store: &Store, entry: &RunEntry) -> Result<Self, OpenError> {
         let first = entry.segments.first().map_or(1, |file| file.number);
-        Self {
-            run: Run::new(entry.clone()),
+        Ok(Self {
+            run: match entry.live {
+                true => Run::new(entry.clone()),
+                false => store.open(entry)?,
+            },
             tail: Tail::new(store, entry.session.process, first),
             held: Vec::new(),
             sequence: Sequence::from(first),
-            over: false,
-        }
+            over: !entry.live,
+            told: (0, 0),
+        })
     }
 
     /// The run as far as it is known.
@@ -66,18 +74,19 @@ impl Follower {
     /// # Errors
     /// When a file of the run cannot be read.
     pub fn poll(&mut self) -> Result<News, OpenError> {
-        let (gaps, errors) = (self.run.gaps.len(), self.run.errors.len());
+        let (gaps, errors) = self.told;
         if !self.over {
             let mut new = Records::default();
             self.tail.poll(&mut new)?;
             self.take(new);
         }
+        self.told = (self.run.gaps.len(), self.run.errors.len());
         let mut steps = self.run.steps.take_settled();
         steps.sort_unstable();
         Ok(News {
             steps,
-            gaps: gaps..self.run.gaps.len(),
-            errors: errors..self.run.errors.len(),
+            gaps: gaps..self.told.0,
+            errors: errors..self.told.1,
             over: self.over,
         })
     }

@@ -22,7 +22,10 @@ pub(super) fn one(entry: &RunEntry) -> Result<Run, OpenError> {
 
 /// These runs of one process, in the same order.
 pub(super) fn all(entries: &[&RunEntry]) -> Vec<Result<Run, OpenError>> {
-    let mut pass = Pass::default();
+    let mut pass = Pass {
+        sequence: Sequence::from(1),
+        ..Pass::default()
+    };
     for entry in entries {
         let ordinal = entry.session.ordinal;
         pass.records.insert(ordinal, Vec::new());
@@ -37,13 +40,7 @@ pub(super) fn all(entries: &[&RunEntry]) -> Vec<Result<Run, OpenError>> {
         files.insert(path.number, path);
     }
     let mut failed: BTreeMap<u32, OpenError> = BTreeMap::new();
-    let mut before = 0;
     for (number, path) in files {
-        if number != before + 1 {
-            // What was before has gone: it was too old, or belongs to other runs.
-            pass.sequence = Sequence::default();
-        }
-        before = number;
         match Segment::open(path) {
             Ok(segment) => pass.read(&segment),
             Err(error) => {
@@ -94,7 +91,8 @@ struct Pass {
     sequence: Sequence,
     /// The monotonic clock of the last record.
     clock: u64,
-    started: bool,
+    /// Number of the last file.
+    file: u32,
 }
 
 /// Something that is not there, between two moments of the monotonic clock.
@@ -112,9 +110,13 @@ enum Lost {
 
 impl Pass {
     fn read(&mut self, segment: &Segment) {
-        if !std::mem::replace(&mut self.started, true) && segment.header().segment <= 1 {
-            self.sequence = Sequence::from(1);
+        // By what the file says of itself: in an imported one's name may be another number.
+        let number = segment.header().segment;
+        if number != self.file.saturating_add(1) {
+            // What was before has gone: it was too old, or belongs to other runs.
+            self.sequence = Sequence::from(number);
         }
+        self.file = number;
         for view in segment.views() {
             match view {
                 Ok(view) => self.take(view.record()),

@@ -1,5 +1,7 @@
 //! Journals of an HTTP relay, written record by record.
 
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
 use agent_trace_model::{End, Ending, Finish, ProcessId, Stream};
 use agent_trace_store::Store;
 use agent_trace_store::journal::header::{
@@ -11,6 +13,7 @@ use agent_trace_store::process::Process;
 use agent_trace_store::trace::step::StepKind;
 use agent_trace_store::trace::{Run, Runs};
 use agent_trace_wire::frame::Framing;
+use std::path::Path;
 use tempfile::TempDir;
 
 pub(crate) const START: u64 = 1_796_040_000_000_000_000;
@@ -19,7 +22,9 @@ const MILLISECOND: u64 = 1_000_000;
 /// A journal and the store that it is in. Each record is a millisecond later than the one
 /// before.
 pub(crate) struct Journal {
-    pub(crate) folder: TempDir,
+    store: Store,
+    /// Where it was made for this journal.
+    folder: Option<TempDir>,
     writer: Option<Writer>,
     sequence: u64,
     clock: u64,
@@ -28,13 +33,16 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self::in_folder(folder, 7)
+        let mut journal = Self::in_folder(folder.path());
+        journal.folder = Some(folder);
+        journal
     }
 
-    /// Another process in the same store.
-    pub(crate) fn in_folder(folder: TempDir, process: u8) -> Self {
+    /// A journal in this data directory.
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        let store = Store::at(folder);
         let header = Header {
-            process: ProcessId::new(START / MILLISECOND, [process; 10]),
+            process: ProcessId::new(START / MILLISECOND, [7; 10]),
             segment: 1,
             version: "0.1.0".into(),
             started: START,
@@ -51,9 +59,10 @@ impl Journal {
             workspace: "default".into(),
             project: None,
         };
-        let writer = Writer::create(&Store::at(folder.path()), header).unwrap();
+        let writer = Writer::create(&store, header).unwrap();
         Self {
-            folder,
+            store,
+            folder: None,
             writer: Some(writer),
             sequence: 0,
             clock: 0,
@@ -61,7 +70,7 @@ impl Journal {
     }
 
     pub(crate) fn store(&self) -> Store {
-        Store::at(self.folder.path())
+        self.store.clone()
     }
 
     fn envelope(&mut self, session: u32, exchange: u32, kind: Kind, stream: Stream) -> Envelope {

@@ -440,14 +440,14 @@ impl About {
             (Begins::Endpoint, Finish::RelayStopped, _) => Some(Ending::RelayStopped),
             (Begins::Endpoint, Finish::Idle, _) => Some(Ending::Idle),
             (Begins::Endpoint, ..) => Some(Ending::ServerExited),
-            // A client may go on to ask with an id that was never known: that is one session.
-            (Begins::Nothing, _, 404) if named => Some(Ending::ServerForgot),
+            (_, _, 404) if named => Some(Ending::ServerForgot),
             (_, _, 200..300) if named && self.method == Method::Delete => {
                 Some(Ending::ClientClosed)
             }
             _ => None,
         };
-        sessions.leave(session, at, ending, sink);
+        let answered = !matches!(self.status, 0 | 404);
+        sessions.leave(session, at, answered, ending, sink);
     }
 }
 

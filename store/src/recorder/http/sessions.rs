@@ -74,6 +74,8 @@ struct Session {
     frames: [u64; 3],
     bytes: [u64; 3],
     lost: u64,
+    /// The server knew it.
+    answered: bool,
     /// How it will end, once no exchange is open.
     ending: Option<Ending>,
     /// It is the current one of its caller.
@@ -122,6 +124,7 @@ impl Sessions {
                 frames: [0; 3],
                 bytes: [0; 3],
                 lost: 0,
+                answered: false,
                 ending: None,
                 current: false,
             },
@@ -187,13 +190,24 @@ impl Sessions {
         }
     }
 
-    /// An exchange of the session is over; `ending`, if the session is too.
-    pub(super) fn leave(&mut self, number: u32, at: u64, ending: Option<Ending>, sink: &mut Sink) {
+    /// An exchange of the session is over, in which the server `answered` as one that knows
+    /// the session; `ending`, if the session is over too.
+    pub(super) fn leave(
+        &mut self,
+        number: u32,
+        at: u64,
+        answered: bool,
+        ending: Option<Ending>,
+        sink: &mut Sink,
+    ) {
         let Some(session) = self.open.get_mut(&number) else {
             return;
         };
         session.exchanges = session.exchanges.saturating_sub(1);
         session.last = session.last.max(at);
+        session.answered |= answered;
+        // A client may ask on and on with an id that was never known: that is one session.
+        let ending = ending.filter(|&ending| ending != Ending::ServerForgot || session.answered);
         session.ending = session.ending.or(ending);
         let (free, source) = (session.exchanges == 0, session.source);
         if let Some(ending) = session.ending {

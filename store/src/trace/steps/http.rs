@@ -370,18 +370,21 @@ impl Steps {
             Outcome::Ok
         } else if running.modern && finish == ClientGone && !self.is_tied() {
             Outcome::Cancelled
+        } else if running.undecoded {
+            Outcome::NotRecorded
         } else if self.is_tied() {
             // An event stream may be resumed, and an answer come on another one.
             if running.events || !(broke || matches!(finish, ClientBroke | Refused)) {
                 return;
             }
             self.unanswered(step.monotonic)
-        } else if running.undecoded {
-            Outcome::NotRecorded
         } else {
             self.unanswered(step.monotonic)
         };
-        self.forget_open(position);
+        // Where it was not seen, it may still come once more.
+        if outcome != Outcome::NotRecorded {
+            self.forget_open(position);
+        }
         let step = &mut self.all[position];
         step.cancel_sent |= outcome == Outcome::Cancelled;
         step.outcome = outcome;
