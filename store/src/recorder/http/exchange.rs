@@ -21,6 +21,9 @@ use agent_trace_wire::message::{MessageKind, beginning, messages};
 /// The first revision that has no sessions.
 const WITHOUT_SESSIONS: &[u8] = b"2026-07-28";
 
+/// How many alterations wait for the session to be known.
+const MOST_ALTERED: usize = 16;
+
 /// One exchange.
 pub(super) struct Exchange {
     about: About,
@@ -49,6 +52,8 @@ pub(super) struct About {
     /// Heads that are not written yet, and when they came.
     request: Option<(u64, Vec<u8>)>,
     response: Option<(u64, Vec<u8>)>,
+    /// What the relay changed before the session was known: often it is what tells.
+    altered: Vec<(Place, Vec<u8>, Vec<u8>)>,
     status: u16,
     bytes: [u64; 2],
 }
@@ -103,6 +108,7 @@ impl Exchange {
                 // Stands for one that is lost.
                 request: Some((0, Vec::new())),
                 response: None,
+                altered: Vec::new(),
                 status: 0,
                 bytes: [0; 2],
             },
@@ -150,6 +156,7 @@ impl Exchange {
                 about.answer(item.at, bytes, head.status, events, shared, sink);
             }
             What::Copied(_) => {
+                flow.last = Some(item.at);
                 about.bytes[index] += bytes.len() as u64;
                 flow.take(Input::Bytes(bytes), place, about, shared, sink);
             }
@@ -169,7 +176,8 @@ impl Exchange {
             What::Closed => {
                 flow.closed = true;
                 let end = Input::End { broken: false };
-                flow.take(end, place, about, shared, sink);
+                let at = flow.last.unwrap_or(place.at);
+                flow.take(end, Place { at, ..place }, about, shared, sink);
                 // Of a GET the answer may still tell.
                 if index == 0 && about.method != Method::Get {
                     about.settle(shared, item.at, sink);
@@ -206,6 +214,8 @@ impl Exchange {
             place.stream = stream;
             if !std::mem::replace(&mut flow.closed, true) {
                 let broken = finish != Finish::Complete || stream == Stream::ClientToServer;
+                let at = flow.last.unwrap_or(place.at);
+                let place = Place { at, ..place };
                 flow.take(Input::End { broken }, place, about, shared, sink);
             }
         }
@@ -319,11 +329,13 @@ impl About {
         shared: &mut Shared,
         sink: &mut Sink,
     ) {
-        // What was altered is often what tells the session: it is decided by what follows.
-        let place = match self.session {
-            Some(_) => self.place(place, shared, sink),
-            None => place,
-        };
+        if self.session.is_none() {
+            if self.altered.len() < MOST_ALTERED {
+                self.altered.push((place, from.to_vec(), to.to_vec()));
+            }
+            return;
+        }
+        let place = self.place(place, shared, sink);
         sink.meta(place, |open, _| {
             Meta::Altered(Altered {
                 from: open.uri(from),
@@ -385,6 +397,9 @@ impl About {
             sink.write(place, |open, wall| open.request(place, wall, caller, &head));
         }
         self.write_response(shared, sink);
+        for (place, from, to) in std::mem::take(&mut self.altered) {
+            self.altered(place, &from, &to, shared, sink);
+        }
     }
 
     fn write_response(&mut self, shared: &mut Shared, sink: &mut Sink) {
