@@ -1,6 +1,6 @@
 //! What was recorded of HTTP sessions is printed in full and in safety, as text and as JSON.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../store/tests/trace_http/journal.rs"]
 mod journal;

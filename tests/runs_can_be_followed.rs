@@ -1,6 +1,6 @@
 //! What happens is printed as it happens, by `show --follow` and `runs --follow`.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "support/support.rs"]
 mod support;

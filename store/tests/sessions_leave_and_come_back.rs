@@ -68,11 +68,8 @@ fn holds(store: &Store, text: &str) -> bool {
     let files = store.segments().unwrap();
     files.iter().any(|file| {
         let segment = agent_trace_store::journal::Segment::open(file).unwrap();
-        let found = segment.records().flatten().any(|record| {
-            let payload = String::from_utf8_lossy(&record.payload).into_owned();
-            payload.contains(text)
-        });
-        found
+        let payloads: Vec<Vec<u8>> = segment.records().flatten().map(|r| r.payload).collect();
+        String::from_utf8_lossy(&payloads.concat()).contains(text)
     })
 }
 

@@ -11,9 +11,11 @@
 //! Steps grow record by record, in the order of the monotonic clock, so that a run can be
 //! followed without reading it anew.
 //!
+//! - [`at`]: the messages in a frame
 //! - [`http`]: what the exchanges say about the steps
 //! - [`rounds`]: requests that are repeated with the input that the server asked for
 
+mod at;
 mod http;
 mod rounds;
 
@@ -23,8 +25,9 @@ use crate::journal::{Envelope, Flags};
 use agent_trace_model::{Outcome, Stream};
 use agent_trace_wire::frame::Framing;
 use agent_trace_wire::message::{
-    Message, MessageKind, beginning, member, member_at, messages, stays_open, string,
+    Message, MessageKind, member, member_at, messages, stays_open, string,
 };
+use at::At;
 use http::Running;
 use rounds::Rounds;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -353,47 +356,6 @@ impl Steps {
         }
         step.outcome = outcome(step, message);
         self.settle(position);
-    }
-}
-
-/// A frame and where it is.
-struct At<'a> {
-    frames: &'a [Frame],
-    frame: &'a Frame,
-    position: usize,
-}
-
-impl<'a> At<'a> {
-    fn envelope(&self) -> &'a Envelope {
-        &self.frame.record.envelope
-    }
-
-    /// Where a piece of the frame's text is.
-    fn place(&self, part: &[u8]) -> Place {
-        // An empty piece need not be one of the text.
-        let offset = part.as_ptr() as usize;
-        let start = offset.wrapping_sub(self.frame.body().as_ptr() as usize);
-        let start = if part.is_empty() { 0 } else { start };
-        Place {
-            frame: self.position,
-            range: start..start + part.len(),
-        }
-    }
-
-    /// Hands out the messages in it; of one that was cut its beginning.
-    fn messages(&self, mut each: impl FnMut(&Message<'_>)) {
-        let envelope = self.envelope();
-        // An event that breaks off is none: its receiver ignores it.
-        let broke = envelope.framing == Framing::Event && envelope.flags.has(Flags::INCOMPLETE);
-        if self.frame.is_stray() || broke {
-        } else if envelope.flags.has(Flags::CUT) {
-            let message = beginning(self.frame.body());
-            let message = message.filter(|message| message.kind != MessageKind::Other);
-            message.iter().for_each(&mut each);
-        } else {
-            let all = messages(self.frame.body()).into_iter().flatten();
-            all.for_each(|message| each(&message));
-        }
     }
 }
 
