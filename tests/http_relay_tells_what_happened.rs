@@ -12,7 +12,7 @@ use support::http::{
     EVENTS, LAST_CHUNK, Origin, Pair, answer, chunk, get_events, json_answer, post, post_with,
 };
 use support::recorded::{ClientToServer, ServerToClient, outcomes, steps, stream};
-use support::{ANSWER, Home, REQUEST};
+use support::{ANSWER, Home, REQUEST, wait_for};
 
 const MODERN: &str =
     "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: t\r\n";
@@ -194,6 +194,10 @@ fn an_endpoint_that_was_moved() {
     server.send(chunk(format!("event: endpoint\ndata: {uri}\n\n")));
     client.read_head();
     client.read_until("/message\n\n");
+    // What is forwarded is recorded a moment later, and a test can be faster than that.
+    wait_for("the session", || {
+        (!pair.home.store_runs().is_empty()).then_some(())
+    });
     // The answer comes on the stream, after the POST was accepted.
     let request = post(REQUEST);
     let request = String::from_utf8(request)
