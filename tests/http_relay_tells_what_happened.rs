@@ -84,8 +84,8 @@ fn w07_w24_two_clients_with_equal_ids() {
         )
     };
     let (mut first, mut one) = pair.connect(post(call("a")));
-    let (mut second, mut other) = pair.connect(post(call("b")));
     one.read_message();
+    let (mut second, mut other) = pair.connect(post(call("b")));
     other.read_message();
     let failed = "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"b\"}}";
     other.send(json_answer(failed));
