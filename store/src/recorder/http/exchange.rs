@@ -20,8 +20,9 @@ use agent_trace_wire::message::{MessageKind, beginning, messages};
 
 /// The first revision that has no sessions.
 const WITHOUT_SESSIONS: &[u8] = b"2026-07-28";
-/// How many alterations wait for their session; a relay makes one at most.
-const MOST_HELD: usize = 4;
+
+/// How many alterations wait for the session to be known.
+const MOST_ALTERED: usize = 16;
 
 /// One exchange.
 pub(super) struct Exchange {
@@ -51,8 +52,8 @@ pub(super) struct About {
     /// Heads that are not written yet, and when they came.
     request: Option<(u64, Vec<u8>)>,
     response: Option<(u64, Vec<u8>)>,
-    /// What was altered before the session was known: where, from what, to what.
-    altered: Vec<(Place, Box<[u8]>, Box<[u8]>)>,
+    /// What the relay changed before the session was known: often it is what tells.
+    altered: Vec<(Place, Vec<u8>, Vec<u8>)>,
     status: u16,
     bytes: [u64; 2],
 }
@@ -155,6 +156,7 @@ impl Exchange {
                 about.answer(item.at, bytes, head.status, events, shared, sink);
             }
             What::Copied(_) => {
+                flow.last = Some(item.at);
                 about.bytes[index] += bytes.len() as u64;
                 flow.take(Input::Bytes(bytes), place, about, shared, sink);
             }
@@ -174,7 +176,8 @@ impl Exchange {
             What::Closed => {
                 flow.closed = true;
                 let end = Input::End { broken: false };
-                flow.take(end, place, about, shared, sink);
+                let at = flow.last.unwrap_or(place.at);
+                flow.take(end, Place { at, ..place }, about, shared, sink);
                 // Of a GET the answer may still tell.
                 if index == 0 && about.method != Method::Get {
                     about.settle(shared, item.at, sink);
@@ -211,6 +214,8 @@ impl Exchange {
             place.stream = stream;
             if !std::mem::replace(&mut flow.closed, true) {
                 let broken = finish != Finish::Complete || stream == Stream::ClientToServer;
+                let at = flow.last.unwrap_or(place.at);
+                let place = Place { at, ..place };
                 flow.take(Input::End { broken }, place, about, shared, sink);
             }
         }
@@ -324,22 +329,12 @@ impl About {
         shared: &mut Shared,
         sink: &mut Sink,
     ) {
-        if self.session.is_some() {
-            self.write_altered(place, from, to, shared, sink);
-        } else if self.altered.len() < MOST_HELD {
-            // What was altered is often what tells the session: it is decided by what follows.
-            self.altered.push((place, from.into(), to.into()));
+        if self.session.is_none() {
+            if self.altered.len() < MOST_ALTERED {
+                self.altered.push((place, from.to_vec(), to.to_vec()));
+            }
+            return;
         }
-    }
-
-    fn write_altered(
-        &self,
-        place: Place,
-        from: &[u8],
-        to: &[u8],
-        shared: &mut Shared,
-        sink: &mut Sink,
-    ) {
         let place = self.place(place, shared, sink);
         sink.meta(place, |open, _| {
             Meta::Altered(Altered {
@@ -403,7 +398,7 @@ impl About {
         }
         self.write_response(shared, sink);
         for (place, from, to) in std::mem::take(&mut self.altered) {
-            self.write_altered(place, &from, &to, shared, sink);
+            self.altered(place, &from, &to, shared, sink);
         }
     }
 

@@ -26,6 +26,9 @@ pub(super) struct Flow {
     any: bool,
     /// The sender got to its end.
     pub(super) closed: bool,
+    /// When something last came. A body is recorded when its end is told, but was there then:
+    /// its end may be told after the answer to it was read, or after the exchange ended.
+    pub(super) last: Option<u64>,
 }
 
 #[derive(Default)]
