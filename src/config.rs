@@ -169,10 +169,11 @@ impl Config {
     }
 }
 
-/// How many threads relay, unless that is set: one for each processor.
+/// How many threads relay, unless that is set: one for every two processors, since clients,
+/// servers and the recorder want some too. On two, one thread relays more than two do.
 pub(crate) fn default_workers() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, Into::into);
-    processors.min(MOST_WORKERS)
+    (processors / 2).clamp(1, MOST_WORKERS)
 }
 
 /// The session gap where there is no configuration that could be read.

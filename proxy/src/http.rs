@@ -119,7 +119,7 @@ impl Relay {
         let mut state = self.lock();
         let tls = state.tls_for(&settings)?;
         let (settings, receiver) = watch::channel((Arc::new(settings), tls));
-        let gone = CancellationToken::new();
+        let gone = self.shared.stopping.child_token();
         self.workers.give(Work::Listen(Listening {
             listener,
             source,

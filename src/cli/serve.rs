@@ -50,7 +50,7 @@ pub(crate) struct Relay {
     /// How long open exchanges may go on after the signal to end [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = crate::units::duration)]
     pub(crate) drain: Option<Duration>,
-    /// How many threads relay [default: one for each processor, at most 8]
+    /// How many threads relay [default: one for every two processors, at most 8]
     #[arg(long, value_name = "COUNT")]
     pub(crate) workers: Option<NonZeroU16>,
 }

@@ -8,6 +8,7 @@ use super::settings::Settings;
 use super::stats::Stats;
 use super::tls::Tls;
 use agent_trace_model::{Caller, Finish, Tap};
+use http::HeaderValue;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -29,9 +30,9 @@ pub(super) struct Shared {
     /// The last numbers that were given.
     pub(super) exchanges: Arc<AtomicU32>,
     pub(super) connections: Arc<AtomicU32>,
-    /// Finish what is on its way and take on nothing new.
+    /// Every listener is to go.
     pub(super) stopping: CancellationToken,
-    /// Close at once.
+    /// Close at once what is still open.
     pub(super) cut: CancellationToken,
 }
 
@@ -42,7 +43,7 @@ pub(super) struct Accepted {
     pub(super) source: u32,
     pub(super) settings: Arc<Settings>,
     pub(super) tls: Option<Arc<Tls>>,
-    /// The listener is gone.
+    /// The listener is gone, or the relay is being stopped: finish what is on its way.
     pub(super) gone: CancellationToken,
 }
 
@@ -59,6 +60,8 @@ pub(super) struct Connection {
     /// One that no further request can go through, for what still comes on it.
     pub(super) spent: RefCell<Option<Link>>,
     pub(super) current: RefCell<Weak<Exchange>>,
+    /// A `Host` that was found to be allowed.
+    pub(super) allowed: RefCell<Option<HeaderValue>>,
 }
 
 /// Serves a connection to its end.
@@ -89,6 +92,7 @@ pub(super) async fn serve(accepted: Accepted, shared: Shared) {
         link: RefCell::new(None),
         spent: RefCell::new(None),
         current: RefCell::default(),
+        allowed: RefCell::default(),
         shared,
     });
     let serving = {
@@ -100,15 +104,9 @@ pub(super) async fn serve(accepted: Accepted, shared: Shared) {
             .serve_connection(io, service_fn(relay))
     };
     let mut serving = pin!(serving);
-    let Shared { stopping, cut, .. } = &connection.shared;
-    let mut stopped = pin!(async {
-        tokio::select! {
-            () = stopping.cancelled() => {}
-            () = gone.cancelled() => {}
-        }
-    });
-    let mut cut_off = pin!(cut.cancelled());
+    let mut gone = pin!(gone.cancelled());
     let mut idle = pin!(connection.idle());
+    let has_bound = connection.settings.idle.is_some();
     let mut graceful = false;
     loop {
         let step = poll_fn(|cx| {
@@ -124,16 +122,14 @@ pub(super) async fn serve(accepted: Accepted, shared: Shared) {
                 }
                 break;
             }
-            () = &mut stopped, if !graceful => {
+            () = &mut gone, if !graceful => {
                 graceful = true;
                 serving.as_mut().graceful_shutdown();
             }
-            () = &mut cut_off => {
-                connection.ends(Finish::RelayStopped);
-                break;
-            }
-            () = &mut idle => {
-                connection.ends(Finish::Idle);
+            () = &mut idle, if has_bound => {
+                if let Some(exchange) = connection.current.borrow().upgrade() {
+                    exchange.ends(Finish::Idle);
+                }
                 break;
             }
         }
@@ -141,12 +137,6 @@ pub(super) async fn serve(accepted: Accepted, shared: Shared) {
 }
 
 impl Connection {
-    fn ends(&self, finish: Finish) {
-        if let Some(exchange) = self.current.borrow().upgrade() {
-            exchange.ends(finish);
-        }
-    }
-
     /// Resolves when an exchange was idle for too long, where there is a bound.
     async fn idle(&self) {
         let Some(bound) = self.settings.idle else {
@@ -154,7 +144,8 @@ impl Connection {
         };
         loop {
             let current = self.current.borrow().upgrade();
-            let left = current.map(|exchange| bound.checked_sub(exchange.moved().elapsed()));
+            let moved = current.and_then(|exchange| exchange.moved());
+            let left = moved.map(|moved| bound.checked_sub(moved.elapsed()));
             match left {
                 Some(None) => return,
                 Some(Some(left)) => tokio::time::sleep(left.max(Duration::from_millis(10))).await,

@@ -1,14 +1,16 @@
 //! One request and its answer, as the tap is told of them.
 
+use super::connection::Connection;
 use super::copies::Copies;
 use super::stats::Stats;
-use agent_trace_model::{Caller, Finish, Moment, Stream};
+use agent_trace_model::{Finish, Moment, Stream};
 use bytes::Bytes;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// An exchange for as long as any part of it is on its way. Whoever lets go of it last ends it.
 pub(super) struct Exchange {
@@ -17,29 +19,32 @@ pub(super) struct Exchange {
     stats: Arc<Stats>,
     /// How it will have ended, as far as that is known.
     finish: Cell<Option<Finish>>,
-    /// When a byte last moved.
-    moved: Cell<Instant>,
+    /// When a byte last moved, where there is a bound for that.
+    moved: Cell<Option<Instant>>,
+    /// The relay closes what is open.
+    cut: CancellationToken,
     open: Cell<[bool; 2]>,
 }
 
 impl Exchange {
     pub(super) fn begin(
         number: u32,
-        copies: Rc<Copies>,
-        stats: Arc<Stats>,
+        connection: &Connection,
         read: Moment,
-        caller: Caller,
         head: Vec<u8>,
     ) -> Rc<Self> {
+        let copies = Rc::clone(&connection.copies);
+        let stats = Arc::clone(&connection.shared.stats);
         stats.exchanges.fetch_add(1, Ordering::Relaxed);
         stats.exchanges_open.fetch_add(1, Ordering::Relaxed);
-        copies.request(number, read, caller, head);
+        copies.request(number, read, connection.caller, head);
         Rc::new(Self {
             number,
             copies,
             stats,
             finish: Cell::new(None),
-            moved: Cell::new(Instant::now()),
+            moved: Cell::new(connection.settings.idle.map(|_| Instant::now())),
+            cut: connection.shared.cut.clone(),
             open: Cell::new([true; 2]),
         })
     }
@@ -51,9 +56,15 @@ impl Exchange {
         }
     }
 
-    /// When a byte last moved in either direction.
-    pub(super) fn moved(&self) -> Instant {
+    /// When a byte last moved in either direction, where there is a bound for that.
+    pub(super) fn moved(&self) -> Option<Instant> {
         self.moved.get()
+    }
+
+    fn moves(&self) {
+        if self.moved.get().is_some() {
+            self.moved.set(Some(Instant::now()));
+        }
     }
 
     pub(super) fn now(&self) -> Moment {
@@ -61,12 +72,12 @@ impl Exchange {
     }
 
     pub(super) fn response(&self, head: Vec<u8>) {
-        self.moved.set(Instant::now());
+        self.moves();
         self.copies.response(self.number, self.now(), head);
     }
 
     pub(super) fn chunk(&self, stream: Stream, read: Moment, bytes: Bytes) {
-        self.moved.set(Instant::now());
+        self.moves();
         let counter = match stream {
             Stream::ClientToServer => &self.stats.bytes_to_server,
             Stream::ServerToClient | Stream::Stderr => &self.stats.bytes_to_client,
@@ -106,7 +117,11 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        let finish = self.finish.get().unwrap_or(Finish::ClientGone);
+        let finish = self.finish.get().unwrap_or(if self.cut.is_cancelled() {
+            Finish::RelayStopped
+        } else {
+            Finish::ClientGone
+        });
         if matches!(
             finish,
             Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut

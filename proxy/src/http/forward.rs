@@ -6,18 +6,17 @@ use super::connection::Connection;
 use super::exchange::Exchange;
 use super::expect::Expectation;
 use super::link::{Link, LinkError};
-use super::rewrite::{Places, Rewriting};
+use super::rewrite::Rewriting;
 use super::settings::HostHeader;
 use super::{head, policy};
 use agent_trace_model::Finish;
-use http::header::{HOST, TRANSFER_ENCODING};
+use http::header::{HOST, ORIGIN, TRANSFER_ENCODING};
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version, request};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, Version, request};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use std::convert::Infallible;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Relays one request. An error closes the connection without an answer.
@@ -27,24 +26,10 @@ pub(super) async fn relay(
 ) -> Result<Response<AnswerBody>, Infallible> {
     let exchange = connection.begin(&request);
     let (mut parts, body) = request.into_parts();
-    if let Err(refusal) = policy::check(&parts.uri, &parts.headers, &connection.settings) {
-        connection
-            .shared
-            .stats
-            .refused
-            .fetch_add(1, Ordering::Relaxed);
-        tracing::info!(
-            "refused a request of {}: {}",
-            connection.caller.peer,
-            refusal.why
-        );
+    if let Err(refusal) = connection.may_pass(&parts) {
         let answer = Answer::new(refusal.status, "client", refusal.why, Finish::Refused);
         return Ok(own(exchange, answer));
     }
-    let places = Places {
-        upstream: connection.settings.upstream.clone(),
-        listener: listener(&parts.headers),
-    };
     let rewriting = Rewriting::of(&mut parts, &connection.settings);
     let expect = Expectation::of(&parts, &body);
     let body = RequestBody::new(body, Rc::clone(&exchange), expect.gate());
@@ -58,7 +43,7 @@ pub(super) async fn relay(
         response.status(),
         response.headers(),
     ));
-    let rewriter = rewriting.rewriter(&mut response, places, &exchange);
+    let rewriter = rewriting.and_then(|needed| needed.rewriter(&mut response, &exchange));
     let (mut parts, body) = response.into_parts();
     let chunked = !http10 && parts.version == Version::HTTP_11;
     parts.headers = head::end_to_end(parts.headers, chunked);
@@ -68,6 +53,26 @@ pub(super) async fn relay(
 }
 
 impl Connection {
+    /// Whether a request may be forwarded.
+    fn may_pass(&self, parts: &request::Parts) -> Result<(), policy::Refusal> {
+        let headers = &parts.headers;
+        let mut hosts = headers.get_all(HOST).iter();
+        let (host, more) = (hosts.next(), hosts.next());
+        // What all requests of a connection have in common need not be looked at again.
+        let known = host.is_some() && *self.allowed.borrow() == host.cloned();
+        if known && more.is_none() && !headers.contains_key(ORIGIN) && parts.uri.scheme().is_none()
+        {
+            return Ok(());
+        }
+        if let Err(refusal) = policy::check(&parts.uri, headers, &self.settings) {
+            self.shared.stats.refused.fetch_add(1, Ordering::Relaxed);
+            tracing::info!("refused a request of {}: {}", self.caller.peer, refusal.why);
+            return Err(refusal);
+        }
+        *self.allowed.borrow_mut() = host.cloned();
+        Ok(())
+    }
+
     fn begin(&self, request: &Request<Incoming>) -> Rc<Exchange> {
         self.clock.reset();
         let number = self.shared.exchanges.fetch_add(1, Ordering::Relaxed) + 1;
@@ -77,14 +82,7 @@ impl Connection {
             request.version(),
             request.headers(),
         );
-        let exchange = Exchange::begin(
-            number,
-            Rc::clone(&self.copies),
-            Arc::clone(&self.shared.stats),
-            self.copies.now(),
-            self.caller,
-            head,
-        );
+        let exchange = Exchange::begin(number, self, self.copies.now(), head);
         *self.current.borrow_mut() = Rc::downgrade(&exchange);
         exchange
     }
@@ -163,20 +161,25 @@ impl Connection {
         if !keep && let Ok(host) = HeaderValue::from_str(&upstream.authority()) {
             request.headers_mut().insert(HOST, host);
         }
-        let mut uri = Uri::builder();
-        if http2 {
-            request.headers_mut().remove(TRANSFER_ENCODING);
-            let host = request.headers_mut().remove(HOST);
-            let scheme = if upstream.tls() { "https" } else { "http" };
-            let authority = host.map_or_else(
-                || upstream.authority().into_bytes(),
-                |host| host.as_bytes().to_vec(),
-            );
-            uri = uri.scheme(scheme).authority(authority);
+        if !http2 {
+            // A path alone, whatever the client wrote.
+            if request.uri().scheme().is_some()
+                && let Some(path) = path
+            {
+                *request.uri_mut() = path.into();
+            }
+            return;
         }
-        if let Some(path) = path {
-            uri = uri.path_and_query(path);
-        }
+        request.headers_mut().remove(TRANSFER_ENCODING);
+        let host = request.headers_mut().remove(HOST);
+        let authority = host.map_or_else(
+            || upstream.authority().into_bytes(),
+            |host| host.as_bytes().to_vec(),
+        );
+        let uri = Uri::builder()
+            .scheme(if upstream.tls() { "https" } else { "http" })
+            .authority(authority)
+            .path_and_query(path.unwrap_or(PathAndQuery::from_static("/")));
         if let Ok(uri) = uri.build() {
             *request.uri_mut() = uri;
         }
@@ -211,12 +214,6 @@ impl Failure {
         tracing::info!("{why}");
         Answer::new(status, "server", &why, finish)
     }
-}
-
-/// The listener's own address as the client wrote it.
-fn listener(headers: &HeaderMap) -> String {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    format!("http://{}", host.unwrap_or_default())
 }
 
 fn own(exchange: Rc<Exchange>, answer: Answer) -> Response<AnswerBody> {

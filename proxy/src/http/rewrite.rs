@@ -13,7 +13,7 @@ use super::upstream::Upstream;
 use agent_trace_wire::{message, sse};
 use bytes::{Bytes, BytesMut};
 use http::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, WWW_AUTHENTICATE,
 };
 use http::{HeaderValue, Method, Response, StatusCode, Uri, request};
 use hyper::body::Incoming;
@@ -54,17 +54,22 @@ impl Places {
     }
 }
 
-/// Which rewriting a request may need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which rewriting the answer to a request may need.
+#[derive(Clone, Debug)]
 pub(super) struct Rewriting {
+    places: Places,
     endpoint: bool,
     metadata: bool,
     challenges: bool,
 }
 
 impl Rewriting {
-    pub(super) fn of(parts: &mut request::Parts, settings: &Settings) -> Self {
+    /// None for most requests.
+    pub(super) fn of(parts: &mut request::Parts, settings: &Settings) -> Option<Self> {
         let get = parts.method == Method::GET;
+        if !get && !settings.rewrite_oauth_metadata {
+            return None;
+        }
         let well_known = "/.well-known/oauth-protected-resource";
         let metadata =
             settings.rewrite_oauth_metadata && get && parts.uri.path().starts_with(well_known);
@@ -73,19 +78,24 @@ impl Rewriting {
             let plain = HeaderValue::from_static("identity");
             parts.headers.insert(ACCEPT_ENCODING, plain);
         }
-        Self {
+        let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+        Some(Self {
+            places: Places {
+                upstream: settings.upstream.clone(),
+                listener: format!("http://{}", host.unwrap_or_default()),
+            },
             endpoint: get,
             metadata,
             challenges: settings.rewrite_oauth_metadata,
-        }
+        })
     }
 
     pub(super) fn rewriter(
         self,
         response: &mut Response<Incoming>,
-        places: Places,
         exchange: &Exchange,
     ) -> Option<Rewriter> {
+        let places = self.places;
         if self.challenges && response.status() == StatusCode::UNAUTHORIZED {
             for (name, value) in response.headers_mut() {
                 if *name == WWW_AUTHENTICATE

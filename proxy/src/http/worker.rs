@@ -98,8 +98,8 @@ async fn run(mut queue: mpsc::UnboundedReceiver<Work>, workers: Workers, shared:
             }
         }
     }
-    // They see the same token, and have something to say at their end.
-    while tasks.join_next().await.is_some() {}
+    // Each has something to say at its end.
+    tasks.shutdown().await;
 }
 
 /// Accepts connections until the listener is to go.
@@ -118,7 +118,6 @@ async fn accept(listening: Listening, workers: Workers, shared: Shared) {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = gone.cancelled() => return,
-            () = shared.stopping.cancelled() => return,
         };
         let accepted = accepted.and_then(|(stream, peer)| {
             let caller = Caller {

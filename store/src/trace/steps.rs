@@ -292,7 +292,8 @@ impl Steps {
         message: Option<&Message<'_>>,
     ) -> usize {
         let envelope = at.envelope();
-        let undelivered = envelope.flags.has(Flags::UNDELIVERED);
+        // Of HTTP the end of the exchange tells what came of it.
+        let undelivered = envelope.exchange == 0 && envelope.flags.has(Flags::UNDELIVERED);
         let outcome = match kind {
             StepKind::Request if undelivered => Outcome::Unanswered,
             StepKind::Request => Outcome::Pending,
