@@ -33,7 +33,7 @@ pub fn fields(raw: &[u8]) -> Fields<'_> {
     for line in lines(raw) {
         let (name, value) = match memchr::memchr(b':', line) {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
-            None => (line, &[][..]),
+            None => (line, &line[line.len()..]),
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match name {

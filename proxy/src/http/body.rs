@@ -2,9 +2,11 @@
 
 use super::exchange::Exchange;
 use super::head;
+use super::link::Link;
 use super::rewrite::Rewriter;
 use agent_trace_model::{Finish, Stream};
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::pin::Pin;
@@ -27,17 +29,25 @@ const DRAIN_LIMIT: Duration = Duration::from_millis(500);
 pub(super) struct RequestBody {
     inner: Incoming,
     exchange: Rc<Exchange>,
+    /// Whether hyper passes trailers on.
+    trailers: bool,
     gate: Option<Gate>,
 }
 
 impl RequestBody {
-    pub(super) fn new(inner: Incoming, exchange: Rc<Exchange>, gate: Option<Gate>) -> Self {
+    pub(super) fn new(
+        inner: Incoming,
+        exchange: &Rc<Exchange>,
+        headers: &HeaderMap,
+        gate: Option<Gate>,
+    ) -> Self {
         if inner.is_end_stream() {
             exchange.close(Stream::ClientToServer);
         }
         Self {
             inner,
-            exchange,
+            exchange: Rc::clone(exchange),
+            trailers: head::announces_trailers(headers),
             gate,
         }
     }
@@ -80,7 +90,7 @@ impl Body for RequestBody {
         let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
         match &frame {
             Some(Ok(frame)) => {
-                tell(&self.exchange, Stream::ClientToServer, frame);
+                tell(&self.exchange, Stream::ClientToServer, frame, self.trailers);
                 if self.inner.is_end_stream() {
                     self.exchange.close(Stream::ClientToServer);
                 }
@@ -108,28 +118,45 @@ impl Body for RequestBody {
 pub(super) struct ResponseBody {
     inner: Incoming,
     exchange: Rc<Exchange>,
+    /// Whether hyper passes trailers on.
+    trailers: bool,
     rewriter: Option<Rewriter>,
-    /// Trailers that wait for what the rewriter held back.
-    last: Option<Frame<Bytes>>,
+    /// What waits for what the rewriter held back: trailers, or that the server broke off.
+    last: Option<Result<Frame<Bytes>, hyper::Error>>,
+    /// The connection that it comes on, where no other exchange will use that.
+    link: Option<Link>,
 }
 
 impl ResponseBody {
-    pub(super) fn new(inner: Incoming, exchange: Rc<Exchange>, rewriter: Option<Rewriter>) -> Self {
+    pub(super) fn new(inner: Incoming, exchange: Rc<Exchange>, trailers: bool) -> Self {
         if inner.is_end_stream() {
             exchange.close(Stream::ServerToClient);
         }
         Self {
             inner,
             exchange,
-            rewriter,
+            trailers,
+            rewriter: None,
             last: None,
+            link: None,
         }
+    }
+
+    /// This may change it.
+    pub(super) fn rewritten(self, rewriter: Option<Rewriter>) -> Self {
+        Self { rewriter, ..self }
+    }
+
+    /// This connection ends with it.
+    pub(super) fn with_link(self, link: Option<Link>) -> Self {
+        let link = link.filter(|_| !self.inner.is_end_stream());
+        Self { link, ..self }
     }
 
     /// The next frame as it is forwarded.
     fn next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         if let Some(last) = self.last.take() {
-            return Poll::Ready(Some(Ok(last)));
+            return Poll::Ready(Some(last));
         }
         loop {
             let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
@@ -140,11 +167,14 @@ impl ResponseBody {
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(bytes) => rewriter.push(bytes, &self.exchange),
                     Err(trailers) => {
-                        self.last = Some(trailers);
+                        self.last = Some(Ok(trailers));
                         rewriter.finish(&self.exchange)
                     }
                 },
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Err(error)) => {
+                    self.last = Some(Err(error));
+                    rewriter.release()
+                }
                 None => rewriter.finish(&self.exchange),
             };
             if rewriter.is_done() {
@@ -154,7 +184,7 @@ impl ResponseBody {
                 return Poll::Ready(Some(Ok(Frame::data(out))));
             }
             if let Some(last) = self.last.take() {
-                return Poll::Ready(Some(Ok(last)));
+                return Poll::Ready(Some(last));
             }
         }
     }
@@ -171,13 +201,17 @@ impl Body for ResponseBody {
         let frame = ready!(self.next(cx));
         match &frame {
             Some(Ok(frame)) => {
-                tell(&self.exchange, Stream::ServerToClient, frame);
+                tell(&self.exchange, Stream::ServerToClient, frame, self.trailers);
                 if self.is_end_stream() {
                     self.exchange.close(Stream::ServerToClient);
+                    self.link = None;
                 }
             }
             Some(Err(_)) => self.exchange.ends(Finish::ServerBroke),
-            None => self.exchange.close(Stream::ServerToClient),
+            None => {
+                self.exchange.close(Stream::ServerToClient);
+                self.link = None;
+            }
         }
         Poll::Ready(frame)
     }
@@ -235,11 +269,11 @@ impl Body for OwnBody {
     }
 }
 
-fn tell(exchange: &Exchange, stream: Stream, frame: &Frame<Bytes>) {
+fn tell(exchange: &Exchange, stream: Stream, frame: &Frame<Bytes>, trailers: bool) {
     if let Some(bytes) = frame.data_ref() {
         exchange.chunk(stream, exchange.now(), bytes.clone());
-    } else if let Some(trailers) = frame.trailers_ref() {
-        exchange.trailers(stream, head::lines(trailers));
+    } else if let Some(lines) = frame.trailers_ref().filter(|_| trailers) {
+        exchange.trailers(stream, head::lines(lines));
     }
 }
 

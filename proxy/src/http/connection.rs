@@ -57,8 +57,6 @@ pub(super) struct Connection {
     pub(super) tls: Option<Arc<Tls>>,
     /// The one connection to the server, while no request is being sent on it.
     pub(super) link: RefCell<Option<Link>>,
-    /// One that no further request can go through, for what still comes on it.
-    pub(super) spent: RefCell<Option<Link>>,
     pub(super) current: RefCell<Weak<Exchange>>,
     /// A `Host` that was found to be allowed.
     pub(super) allowed: RefCell<Option<HeaderValue>>,
@@ -90,7 +88,6 @@ pub(super) async fn serve(accepted: Accepted, shared: Shared) {
         settings,
         tls,
         link: RefCell::new(None),
-        spent: RefCell::new(None),
         current: RefCell::default(),
         allowed: RefCell::default(),
         shared,

@@ -49,6 +49,11 @@ impl Exchange {
         })
     }
 
+    /// How it will have ended, as far as that is known.
+    pub(super) fn finish(&self) -> Option<Finish> {
+        self.finish.get()
+    }
+
     /// Takes note of how it ends. The first to tell is right: what follows is a consequence.
     pub(super) fn ends(&self, finish: Finish) {
         if self.finish.get().is_none() {

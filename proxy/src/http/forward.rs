@@ -10,7 +10,7 @@ use super::rewrite::Rewriting;
 use super::settings::HostHeader;
 use super::{head, policy};
 use agent_trace_model::Finish;
-use http::header::{HOST, ORIGIN, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, HOST, ORIGIN, TRANSFER_ENCODING};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, Version, request};
 use http_body_util::Either;
@@ -28,15 +28,23 @@ pub(super) async fn relay(
     let (mut parts, body) = request.into_parts();
     if let Err(refusal) = connection.may_pass(&parts) {
         let answer = Answer::new(refusal.status, "client", refusal.why, Finish::Refused);
+        let expect = Expectation::of(&parts, &body);
+        RequestBody::new(body, &exchange, &parts.headers, expect.gate())
+            .drain()
+            .await;
         return Ok(own(exchange, answer));
     }
     let rewriting = Rewriting::of(&mut parts, &connection.settings);
     let expect = Expectation::of(&parts, &body);
-    let body = RequestBody::new(body, Rc::clone(&exchange), expect.gate());
+    let body = RequestBody::new(body, &exchange, &parts.headers, expect.gate());
     let http10 = parts.version == Version::HTTP_10;
-    let mut response = match connection.send(parts, body, &expect).await {
-        Ok(response) => response,
-        Err(failure) => return Ok(own(exchange, failure.answer())),
+    let takes_trailers = head::takes_trailers(&parts.headers);
+    let (mut response, spent) = match connection.send(parts, body, &expect).await {
+        Ok(answered) => answered,
+        Err(failure) => {
+            let answer = failure.answer(exchange.finish());
+            return Ok(own(exchange, answer));
+        }
     };
     exchange.response(head::response_text(
         response.version(),
@@ -46,9 +54,16 @@ pub(super) async fn relay(
     let rewriter = rewriting.and_then(|needed| needed.rewriter(&mut response, &exchange));
     let (mut parts, body) = response.into_parts();
     let chunked = !http10 && parts.version == Version::HTTP_11;
+    if parts.headers.contains_key(TRANSFER_ENCODING) {
+        // It does not count beside the other (RFC 9112, 6.3), and must not be passed on.
+        parts.headers.remove(CONTENT_LENGTH);
+    }
+    let takes_trailers = takes_trailers && head::announces_trailers(&parts.headers);
     parts.headers = head::end_to_end(parts.headers, chunked);
     parts.version = Version::HTTP_11;
-    let body = ResponseBody::new(body, exchange, rewriter);
+    let body = ResponseBody::new(body, exchange, takes_trailers)
+        .rewritten(rewriter)
+        .with_link(spent);
     Ok(Response::from_parts(parts, Either::Left(body)))
 }
 
@@ -60,8 +75,8 @@ impl Connection {
         let (host, more) = (hosts.next(), hosts.next());
         // What all requests of a connection have in common need not be looked at again.
         let known = host.is_some() && *self.allowed.borrow() == host.cloned();
-        if known && more.is_none() && !headers.contains_key(ORIGIN) && parts.uri.scheme().is_none()
-        {
+        let plain = parts.uri.authority().is_none() && parts.uri.path_and_query().is_some();
+        if known && plain && more.is_none() && !headers.contains_key(ORIGIN) {
             return Ok(());
         }
         if let Err(refusal) = policy::check(&parts.uri, headers, &self.settings) {
@@ -87,13 +102,14 @@ impl Connection {
         exchange
     }
 
-    /// Sends a request to the server and waits for the head of its answer.
+    /// Sends a request to the server and waits for the head of its answer. Where no further
+    /// request can follow on the connection to the server, that comes with it.
     async fn send(
         &self,
         mut parts: request::Parts,
         body: RequestBody,
         expect: &Expectation,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<(Response<Incoming>, Option<Link>), Failure> {
         parts.headers = head::end_to_end(parts.headers, true);
         parts.version = Version::HTTP_11;
         let path = parts.uri.path_and_query().cloned();
@@ -101,6 +117,7 @@ impl Connection {
         expect.listen(&mut request);
         let mut link = self.link.take();
         loop {
+            let reused = link.is_some();
             let mut open = match link.take() {
                 Some(mut link) => {
                     if !link.ready().await {
@@ -126,17 +143,21 @@ impl Connection {
                     return Err(Failure::Switched);
                 }
                 Ok(response) => {
-                    let kept = if expect.answered() {
-                        &self.link
-                    } else {
-                        &self.spent
-                    };
-                    *kept.borrow_mut() = Some(open);
-                    return Ok(response);
+                    // To a server of 1.0 hyper would write as one of 1.0, without chunks.
+                    let spent = !expect.answered() || response.version() == Version::HTTP_10;
+                    if spent {
+                        return Ok((response, Some(open)));
+                    }
+                    *self.link.borrow_mut() = Some(open);
+                    return Ok((response, None));
                 }
                 Err(mut error) => match error.take_message() {
-                    // Closed by the server just now, before anything was sent on it.
-                    Some(unsent) => request = unsent,
+                    // Closed by the server since the last request, before anything was sent.
+                    Some(unsent) if reused => request = unsent,
+                    Some(unsent) => {
+                        unsent.into_body().drain().await;
+                        return Err(Failure::Exchange((*error).into_error()));
+                    }
                     None => return Err(Failure::Exchange((*error).into_error())),
                 },
             }
@@ -195,7 +216,12 @@ enum Failure {
 }
 
 impl Failure {
-    fn answer(&self) -> Answer {
+    /// `known` is what is known already of the exchange's end.
+    fn answer(&self, known: Option<Finish>) -> Answer {
+        if known == Some(Finish::ClientBroke) {
+            let why = "the request's body is no HTTP";
+            return Answer::new(StatusCode::BAD_REQUEST, "client", why, Finish::ClientBroke);
+        }
         let (status, finish) = match self {
             Self::Link(LinkError::TimedOut { .. }) => {
                 (StatusCode::GATEWAY_TIMEOUT, Finish::TimedOut)

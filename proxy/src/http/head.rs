@@ -1,7 +1,7 @@
 //! Heads of requests and answers: which headers are ours to take out, and how a head is
 //! written for the tap.
 
-use http::header::{CONNECTION, TE, TRANSFER_ENCODING, UPGRADE};
+use http::header::{CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version};
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -53,6 +53,18 @@ fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
         .filter(|name| !matches!(name.as_str(), "host" | "content-length" | "content-type"))
         .filter(|name| !matches!(*name, TE | TRANSFER_ENCODING))
         .collect()
+}
+
+/// Whether trailers may follow: hyper passes those on that `Trailer` names.
+pub(super) fn announces_trailers(headers: &HeaderMap) -> bool {
+    headers.contains_key(TRAILER)
+}
+
+/// Whether whoever sent this takes trailers.
+pub(super) fn takes_trailers(headers: &HeaderMap) -> bool {
+    headers
+        .get(TE)
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"trailers"))
 }
 
 /// The head of a request as text.

@@ -184,7 +184,7 @@ impl Rewriter {
     pub(super) fn finish(&mut self, exchange: &Exchange) -> Bytes {
         if self.what == What::Metadata && !self.done {
             let place = message::member(&self.held, "resource")
-                .map(|value| place(&self.held, value))
+                .and_then(|value| place(&self.held, value))
                 // Without its quotes; a URL has no escapes worth resolving.
                 .map(|range| range.start + 1..range.end.saturating_sub(1))
                 .filter(|range| range.start <= range.end);
@@ -214,11 +214,11 @@ impl Rewriter {
         };
         let fields = sse::fields(&event[..end]);
         if fields.event == Some(b"endpoint")
-            && fields.has_data
             && let std::borrow::Cow::Borrowed(uri) = fields.data
         {
-            let range = place(&self.held, uri);
-            self.replace(range, exchange);
+            if let Some(range) = place(&self.held, uri) {
+                self.replace(range, exchange);
+            }
         }
         self.release()
     }
@@ -238,7 +238,8 @@ impl Rewriter {
         self.held = new;
     }
 
-    fn release(&mut self) -> Bytes {
+    /// Lets everything go as it is.
+    pub(super) fn release(&mut self) -> Bytes {
         self.done = true;
         std::mem::take(&mut self.held).freeze()
     }
@@ -290,8 +291,9 @@ fn end_of_event(event: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where a part lies in the whole that it is a slice of.
-fn place(whole: &[u8], part: &[u8]) -> std::ops::Range<usize> {
-    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
-    start..start + part.len()
+/// Where a part lies in the whole, if it is a slice of that.
+fn place(whole: &[u8], part: &[u8]) -> Option<std::ops::Range<usize>> {
+    let start = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
+    let range = start..start + part.len();
+    whole.get(range.clone()).map(|_| range)
 }
