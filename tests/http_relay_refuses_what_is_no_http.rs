@@ -7,7 +7,7 @@
 mod support;
 
 use std::time::Duration;
-use support::http::{Pair, chunk, json_answer, post};
+use support::http::{LAST_CHUNK, Pair, answer, chunk, json_answer, post};
 use support::{ANSWER, REQUEST, shown, wait_for};
 
 const MIB: u64 = 1 << 20;
@@ -169,4 +169,81 @@ fn bytes_that_nobody_asked_for_are_not_taken_for_an_answer() {
     server.read_message();
     server.send(json_answer(ANSWER));
     assert_eq!(client.read_message().text(), ANSWER);
+}
+
+#[test]
+fn what_was_allowed_once_does_not_let_pass_what_comes_later_on_the_same_connection() {
+    for (target, status) in [
+        ("CONNECT evil.example:80", "HTTP/1.1 405"),
+        ("GET evil.example:80", "HTTP/1.1 405"),
+        ("GET http://evil.example/", "HTTP/1.1 403"),
+    ] {
+        let pair = Pair::new();
+        let (mut client, mut server) = pair.connect(post(REQUEST));
+        server.read_head();
+        server.read(REQUEST.len());
+        server.send(json_answer(ANSWER));
+        client.read_message();
+        client.send(format!("{target} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+        let refused = client.read_message();
+        let line = refused.first_line();
+        let forbidden = line.starts_with(status) || line.starts_with("HTTP/1.1 403");
+        assert!(forbidden, "{target}: {line}");
+        assert!(server.is_silent_for(Duration::from_millis(100)), "{target}");
+    }
+}
+
+#[test]
+fn a_body_that_the_server_refused_holds_nobody_up() {
+    let pair = Pair::new();
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n";
+    let (mut client, mut server) = pair.connect(head);
+    server.read_head();
+    server.send(answer("417 Expectation Failed", "", "no"));
+    assert_eq!(client.read_message().status(), 417);
+    // The server keeps its end open; the relay does not.
+    client.wait_for_end();
+    assert!(server.wait_for_end() < Duration::from_secs(2));
+}
+
+#[test]
+fn an_answer_framed_twice_is_passed_on_framed_once() {
+    let pair = Pair::new();
+    let (mut client, mut server) = pair.connect(post(REQUEST));
+    server.read_head();
+    server.read(REQUEST.len());
+    server.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n");
+    server.send(chunk("{\"a\":1}"));
+    server.send(LAST_CHUNK);
+    let answered = client.read_message();
+    assert_eq!((answered.status(), answered.text()), (200, "{\"a\":1}"));
+    assert_eq!(answered.header("content-length"), None);
+}
+
+#[test]
+fn a_first_event_without_colons_is_an_event_like_any_other() {
+    let pair = Pair::new();
+    let (mut client, mut server) = pair.stream();
+    server.send(chunk("event: endpoint\ndata\n\n"));
+    assert_eq!(client.read_chunked(22), b"event: endpoint\ndata\n\n");
+    server.send(LAST_CHUNK);
+    assert_eq!(client.read_chunk(), None);
+}
+
+#[test]
+fn a_request_that_breaks_is_not_said_to_be_the_servers_fault() {
+    let pair = Pair::new();
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let (mut client, mut server) = pair.connect(head);
+    client.send(chunk("{}"));
+    server.read_head();
+    server.read_chunked(2);
+    client.send("zz\r\n");
+    let (came, _) = client.read_to_end();
+    let came = shown(&came);
+    assert!(
+        came.starts_with("HTTP/1.1 400") || came.is_empty(),
+        "{came}"
+    );
+    assert!(!came.contains("\"side\":\"server\""), "{came}");
 }
