@@ -173,8 +173,13 @@ impl Recording {
         wall: u64,
         what: &impl serde::Serialize,
     ) -> io::Result<()> {
-        let payload = serde_json::to_vec(what)?;
-        self.payload(kind, place, wall, &payload)
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        let written = serde_json::to_writer(&mut text, what)
+            .map_err(Into::into)
+            .and_then(|()| self.payload(kind, place, wall, &text));
+        self.text = text;
+        written
     }
 
     fn payload(&mut self, kind: Kind, place: Place, wall: u64, payload: &[u8]) -> io::Result<()> {
