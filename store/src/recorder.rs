@@ -21,6 +21,7 @@ mod events;
 mod frames;
 mod heads;
 mod http;
+mod ordinal;
 mod queue;
 mod recording;
 mod requests;

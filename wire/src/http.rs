@@ -57,6 +57,20 @@ impl<'a> Head<'a> {
         self.all(name).next()
     }
 
+    /// The first value under each of these names, in one pass over the lines.
+    #[must_use]
+    pub fn first<const N: usize>(&self, names: [&str; N]) -> [Option<&'a [u8]>; N] {
+        let mut found = [None; N];
+        for (known, value) in self.headers() {
+            for (name, found) in names.iter().zip(&mut found) {
+                if found.is_none() && known.eq_ignore_ascii_case(name.as_bytes()) {
+                    *found = Some(value);
+                }
+            }
+        }
+        found
+    }
+
     /// All values under this name.
     pub fn all<'n>(&self, name: &'n str) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
         self.headers()
@@ -67,12 +81,17 @@ impl<'a> Head<'a> {
     /// Whether its `Content-Type` is that of an event stream.
     #[must_use]
     pub fn is_event_stream(&self) -> bool {
-        let media = self.get("content-type").unwrap_or_default();
-        let media = media.split(|&byte| byte == b';').next().unwrap_or_default();
-        media
-            .trim_ascii()
-            .eq_ignore_ascii_case(b"text/event-stream")
+        is_event_stream(self.get("content-type").unwrap_or_default())
     }
+}
+
+/// Whether this value of `Content-Type` is that of an event stream.
+#[must_use]
+pub fn is_event_stream(media: &[u8]) -> bool {
+    let media = media.split(|&byte| byte == b';').next().unwrap_or_default();
+    media
+        .trim_ascii()
+        .eq_ignore_ascii_case(b"text/event-stream")
 }
 
 /// Names and values of header lines, in their order. A line without a colon is passed over.
@@ -114,6 +133,10 @@ mod tests {
         assert_eq!(head.get("mcp-session-id"), Some(&b"s"[..]));
         assert_eq!(head.all("A").collect::<Vec<_>>(), [&b"1"[..], b""]);
         assert_eq!(head.headers().count(), 4);
+        assert_eq!(
+            head.first(["a", "x", "host"]),
+            [Some(&b"1"[..]), None, Some(b"x:1")]
+        );
         let head = Head::response(
             b"HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\n",
         );

@@ -17,7 +17,8 @@ pub(super) const BEFORE_A_CUT: usize = 16 << 10;
 /// What one stream remembers between its frames.
 #[derive(Default)]
 pub(super) struct Frames {
-    digest: Option<blake3::Hasher>,
+    /// Of a frame beyond what is kept of it: rare, and 2 kB large.
+    digest: Option<Box<blake3::Hasher>>,
     /// A private key that is printed line by line.
     key: Carry,
     /// What follows could not be delivered.

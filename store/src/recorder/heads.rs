@@ -1,10 +1,15 @@
 //! Heads of HTTP messages as records, without their secrets.
 //!
-//! Clients send the same lines on every request, so what a line became is kept and used again.
+//! Clients send the same lines on every request, so what a line became is kept and used again:
+//! `repeated` takes over the lines that are as in a head before, and what remains is looked up
+//! line by line.
+
+mod repeated;
 
 use crate::redact::Redactor;
 use agent_trace_model::Caller;
 use agent_trace_wire::http::{Head, headers};
+use repeated::Repeated;
 use std::collections::HashMap;
 use std::io;
 
@@ -21,6 +26,8 @@ pub(super) struct Heads {
     /// By name, a zero byte and value.
     known: HashMap<Box<[u8]>, Box<[u8]>>,
     line: Vec<u8>,
+    requests: Repeated<Option<Caller>>,
+    responses: Repeated<()>,
 }
 
 impl Heads {
@@ -28,38 +35,44 @@ impl Heads {
     pub(super) fn request(
         &mut self,
         caller: Option<Caller>,
-        head: &Head<'_>,
+        head: &[u8],
         redaction: Redaction<'_>,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
-        out.extend_from_slice(br#"{"type":"request""#);
-        if let Some(caller) = caller {
-            out.extend_from_slice(format!(r#","connection":{}"#, caller.connection).as_bytes());
-            member("peer", caller.peer.to_string().as_bytes(), out)?;
-        }
-        member("method", head.method, out)?;
-        let hidden = redaction.0.target(head.target, redaction.1);
-        member(
-            "target",
-            hidden.as_ref().map_or(head.target, |(target, _)| target),
-            out,
-        )?;
-        member("version", head.version, out)?;
-        self.lines(head.lines, redaction, out)
+        let slot = caller.map_or(0, |caller| caller.connection);
+        let mut before = std::mem::take(&mut self.requests);
+        let written = before.append(slot, caller, head, out, |line, is_first, out| {
+            if is_first {
+                request_line(caller, &Head::request(line), redaction, out)
+            } else {
+                self.lines(line, redaction, out)
+            }
+        });
+        self.requests = before;
+        end_lines(out);
+        written
     }
 
-    /// Appends a [`Response`](crate::journal::header::Response) to `out`.
+    /// Appends a [`Response`](crate::journal::header::Response) to `out`. Those of one session
+    /// are alike.
     pub(super) fn response(
         &mut self,
-        head: &Head<'_>,
+        session: u32,
+        head: &[u8],
         redaction: Redaction<'_>,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
-        out.extend_from_slice(
-            format!(r#"{{"type":"response","status":{}"#, head.status).as_bytes(),
-        );
-        member("version", head.version, out)?;
-        self.lines(head.lines, redaction, out)
+        let mut before = std::mem::take(&mut self.responses);
+        let written = before.append(session, (), head, out, |line, is_first, out| {
+            if is_first {
+                status_line(&Head::response(line), out)
+            } else {
+                self.lines(line, redaction, out)
+            }
+        });
+        self.responses = before;
+        end_lines(out);
+        written
     }
 
     /// Appends [`Trailers`](crate::journal::header::Trailers) to `out`.
@@ -70,24 +83,23 @@ impl Heads {
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
         out.extend_from_slice(br#"{"type":"trailers""#);
-        self.lines(lines, redaction, out)
+        begin_lines(out);
+        let written = self.lines(lines, redaction, out);
+        end_lines(out);
+        written
     }
 
+    /// Appends names and values, each with a comma after it.
     fn lines(
         &mut self,
         lines: &[u8],
         redaction: Redaction<'_>,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
-        out.extend_from_slice(br#","headers":["#);
-        let mut first = true;
         for (name, value) in headers(lines) {
-            if !std::mem::take(&mut first) {
-                out.push(b',');
-            }
             self.pair(name, value, redaction, out)?;
+            out.push(b',');
         }
-        out.extend_from_slice(b"]}");
         Ok(())
     }
 
@@ -122,6 +134,45 @@ impl Heads {
         }
         Ok(())
     }
+}
+
+fn request_line(
+    caller: Option<Caller>,
+    head: &Head<'_>,
+    (redactor, rules): Redaction<'_>,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
+    out.extend_from_slice(br#"{"type":"request""#);
+    if let Some(caller) = caller {
+        out.extend_from_slice(format!(r#","connection":{}"#, caller.connection).as_bytes());
+        member("peer", caller.peer.to_string().as_bytes(), out)?;
+    }
+    member("method", head.method, out)?;
+    let hidden = redactor.target(head.target, rules);
+    let target = hidden.as_ref().map_or(head.target, |(target, _)| target);
+    member("target", target, out)?;
+    member("version", head.version, out)?;
+    begin_lines(out);
+    Ok(())
+}
+
+fn status_line(head: &Head<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    let status = format!(r#"{{"type":"response","status":{}"#, head.status);
+    out.extend_from_slice(status.as_bytes());
+    member("version", head.version, out)?;
+    begin_lines(out);
+    Ok(())
+}
+
+fn begin_lines(out: &mut Vec<u8>) {
+    out.extend_from_slice(br#","headers":["#);
+}
+
+fn end_lines(out: &mut Vec<u8>) {
+    if out.last() == Some(&b',') {
+        out.pop();
+    }
+    out.extend_from_slice(b"]}");
 }
 
 fn pair(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
@@ -160,7 +211,7 @@ mod tests {
         for _ in 0..2 {
             let mut out = Vec::new();
             heads
-                .request(None, &Head::request(head), (&redactor, true), &mut out)
+                .request(None, head, (&redactor, true), &mut out)
                 .unwrap();
             let Meta::Request(request) = serde_json::from_slice(&out).unwrap() else {
                 panic!("no request");

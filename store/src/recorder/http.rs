@@ -12,6 +12,7 @@ mod flow;
 mod sessions;
 
 use super::HttpListener;
+use super::ordinal::ByOrdinal;
 use super::queue::{Item, What};
 use super::sink::{Place, Sink};
 use agent_trace_model::{Caller, Ending, Finish};
@@ -19,7 +20,6 @@ use agent_trace_wire::Budget;
 use callers::Connections;
 use exchange::Exchange;
 use sessions::Sessions;
-use std::collections::HashMap;
 use std::time::Duration;
 
 /// The most exchanges that are followed at a time.
@@ -29,7 +29,7 @@ const WINDOWS: usize = 64 << 20;
 
 /// All HTTP of a process.
 pub(super) struct Http {
-    exchanges: HashMap<u32, Exchange>,
+    exchanges: ByOrdinal<Exchange>,
     shared: Shared,
     /// Bytes of exchanges that are too many, and since when.
     unfollowed: Option<(u64, u64)>,
@@ -46,7 +46,7 @@ struct Shared {
 impl Http {
     pub(super) fn new(frames: Budget) -> Self {
         Self {
-            exchanges: HashMap::new(),
+            exchanges: ByOrdinal::default(),
             shared: Shared {
                 sessions: Sessions::default(),
                 connections: Connections::default(),
@@ -103,7 +103,7 @@ impl Http {
             self.unfollowed.get_or_insert((0, item.at)).0 += lost;
             return false;
         }
-        let exchange = Exchange::new(item.channel);
+        let exchange = Exchange::new(item.channel, self.shared.connections.nobody());
         self.exchanges.insert(item.channel.exchange, exchange);
         true
     }

@@ -14,7 +14,6 @@ use crate::process::{self, Process};
 use crate::redact::{Carry, Key, Redaction as Hidden, Redactor, RuleError};
 use agent_trace_model::{Caller, ProcessId, Stream};
 use agent_trace_wire::frame::{self, Framing};
-use agent_trace_wire::http::Head;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::File;
@@ -116,14 +115,14 @@ impl Recording {
         head: &[u8],
     ) -> io::Result<()> {
         self.head(place, wall, |heads, redaction, out| {
-            heads.request(caller, &Head::request(head), redaction, out)
+            heads.request(caller, head, redaction, out)
         })
     }
 
     /// Records the head of an answer.
     pub(super) fn response(&mut self, place: Place, wall: u64, head: &[u8]) -> io::Result<()> {
         self.head(place, wall, |heads, redaction, out| {
-            heads.response(&Head::response(head), redaction, out)
+            heads.response(place.session, head, redaction, out)
         })
     }
 
@@ -173,8 +172,13 @@ impl Recording {
         wall: u64,
         what: &impl serde::Serialize,
     ) -> io::Result<()> {
-        let payload = serde_json::to_vec(what)?;
-        self.payload(kind, place, wall, &payload)
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        let written = serde_json::to_writer(&mut text, what)
+            .map_err(Into::into)
+            .and_then(|()| self.payload(kind, place, wall, &text));
+        self.text = text;
+        written
     }
 
     fn payload(&mut self, kind: Kind, place: Place, wall: u64, payload: &[u8]) -> io::Result<()> {

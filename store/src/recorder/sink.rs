@@ -162,9 +162,9 @@ impl Sink {
     }
 
     /// A keyed hasher for bytes that are not kept, if there is a key yet.
-    pub(super) fn hasher(&self) -> Option<blake3::Hasher> {
+    pub(super) fn hasher(&self) -> Option<Box<blake3::Hasher>> {
         match &self.state {
-            State::Open(recording) => Some(recording.hasher()),
+            State::Open(recording) => Some(Box::new(recording.hasher())),
             _ => None,
         }
     }

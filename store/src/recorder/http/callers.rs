@@ -2,10 +2,10 @@
 //! it is, as far as the system tells.
 
 use crate::process::Process;
+use crate::recorder::ordinal::ByOrdinal;
 use agent_trace_model::Caller;
-use agent_trace_wire::http::Head;
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 #[cfg(target_os = "linux")]
@@ -26,24 +26,36 @@ pub(super) struct Who {
     pub(super) agent: Option<Box<[u8]>>,
     /// What a keyed fingerprint is made of. It never leaves the memory.
     pub(super) secret: Box<[u8]>,
+    /// Where in it the credentials begin.
+    credentials: usize,
 }
 
 /// The connections of a process that exchanges are open on, and some others.
 #[derive(Default)]
 pub(super) struct Connections {
-    known: HashMap<u32, Connection>,
+    known: ByOrdinal<Connection>,
+    /// Who calls where the head is lost.
+    nobody: Rc<Who>,
     #[cfg(target_os = "linux")]
     owners: owner::Owners,
 }
 
 struct Connection {
     process: Option<Process>,
+    /// Who called last on it, and through which source.
+    last: Option<(u32, Caller, Rc<Who>)>,
     exchanges: u32,
 }
 
 impl Connections {
     /// An exchange begins. Says who it is of.
-    pub(super) fn begin(&mut self, source: u32, caller: Caller, head: &Head<'_>) -> Who {
+    pub(super) fn begin(
+        &mut self,
+        source: u32,
+        caller: Caller,
+        agent: Option<&[u8]>,
+        credentials: Option<&[u8]>,
+    ) -> Rc<Who> {
         if self.known.len() >= MOST_CONNECTIONS && !self.known.contains_key(&caller.connection) {
             self.known.retain(|_, connection| connection.exchanges > 0);
         }
@@ -54,34 +66,51 @@ impl Connections {
                 process: self.owners.find(caller),
                 #[cfg(not(target_os = "linux"))]
                 process: None,
+                last: None,
                 exchanges: 0,
             }),
         };
         connection.exchanges += 1;
-        let ip = caller.peer.ip().to_string();
-        let agent = head.get("user-agent");
         let agent = agent.map(|agent| &agent[..agent.len().min(LONGEST_AGENT)]);
-        let credentials = head.get("authorization").unwrap_or_default();
+        let credentials = credentials.unwrap_or_default();
+        // A client says the same on every request.
+        if let Some((through, by, who)) = &connection.last
+            && (*through, *by) == (source, caller)
+            && who.agent.as_deref() == agent
+            && who.secret[who.credentials..] == *credentials
+        {
+            return Rc::clone(who);
+        }
+        let through = source;
+        let ip = caller.peer.ip().to_string();
         let parts = [ip.as_bytes(), agent.unwrap_or_default(), credentials];
         let source = source.to_le_bytes();
         let process = connection.process.clone();
         let pid = process.as_ref().map_or(0, |process| process.pid);
         let [ip, agent_part, credentials] = parts;
-        Who {
+        let secret = [
+            ip,
+            b"\0",
+            &pid.to_le_bytes(),
+            agent_part,
+            b"\0",
+            credentials,
+        ]
+        .concat();
+        let who = Rc::new(Who {
             print: print(&[&source, ip, agent_part, credentials]),
-            secret: [
-                ip,
-                b"\0",
-                &pid.to_le_bytes(),
-                agent_part,
-                b"\0",
-                credentials,
-            ]
-            .concat()
-            .into(),
+            credentials: secret.len() - credentials.len(),
+            secret: secret.into(),
             process,
             agent: agent.map(Into::into),
-        }
+        });
+        connection.last = Some((through, caller, Rc::clone(&who)));
+        who
+    }
+
+    /// Who calls where that is not known.
+    pub(super) fn nobody(&self) -> Rc<Who> {
+        Rc::clone(&self.nobody)
     }
 
     /// An exchange is over.

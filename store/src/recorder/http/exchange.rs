@@ -15,8 +15,9 @@ use crate::recorder::queue::{Item, What};
 use crate::recorder::sink::{Place, Sink};
 use agent_trace_model::{Caller, Channel, Ending, Finish, Stream};
 use agent_trace_wire::frame::{Frame, Framing};
-use agent_trace_wire::http::Head;
+use agent_trace_wire::http::{Head, is_event_stream};
 use agent_trace_wire::message::{MessageKind, beginning, messages};
+use std::rc::Rc;
 
 /// The first revision that has no sessions.
 const WITHOUT_SESSIONS: &[u8] = b"2026-07-28";
@@ -38,7 +39,7 @@ pub(super) struct About {
     source: u32,
     number: u32,
     caller: Option<Caller>,
-    who: Who,
+    who: Rc<Who>,
     method: Method,
     /// Path and query.
     target: Box<[u8]>,
@@ -91,14 +92,53 @@ enum Evidence<'a> {
     Nothing,
 }
 
+/// What the head of a request says, as far as it matters here.
+struct Known<'a> {
+    /// See [`body_of`].
+    body: (bool, bool),
+    version: Option<&'a [u8]>,
+    session: Option<&'a [u8]>,
+    method: Option<&'a [u8]>,
+    agent: Option<&'a [u8]>,
+    credentials: Option<&'a [u8]>,
+}
+
+impl<'a> Known<'a> {
+    fn of(head: &Head<'a>) -> Self {
+        let [media, coding, version, session, method, agent, credentials] = head.first([
+            "content-type",
+            "content-encoding",
+            "mcp-protocol-version",
+            "mcp-session-id",
+            "mcp-method",
+            "user-agent",
+            "authorization",
+        ]);
+        Self {
+            body: body_of([media, coding]),
+            version,
+            session,
+            method,
+            agent,
+            credentials,
+        }
+    }
+}
+
+/// By `Content-Type` and `Content-Encoding`: whether a body is an event stream, and whether it
+/// is coded.
+fn body_of([media, coding]: [Option<&[u8]>; 2]) -> (bool, bool) {
+    (media.is_some_and(is_event_stream), coding.is_some())
+}
+
 impl Exchange {
-    pub(super) fn new(channel: Channel) -> Self {
+    pub(super) fn new(channel: Channel, nobody: Rc<Who>) -> Self {
         Self {
             about: About {
                 source: channel.source,
                 number: channel.exchange,
                 caller: None,
-                who: Who::default(),
+                who: nobody,
                 method: Method::Other,
                 target: Box::default(),
                 session_id: None,
@@ -145,15 +185,17 @@ impl Exchange {
         match &item.what {
             What::Request { caller, .. } => {
                 let head = Head::request(bytes);
-                flow.head(&head, &shared.frames, &shared.windows);
-                about.begin(item.at, callers.get(*caller).copied(), bytes, shared);
+                let known = Known::of(&head);
+                flow.head(&head, known.body, &shared.frames, &shared.windows);
+                let caller = callers.get(*caller).copied();
+                about.begin(item.at, caller, &head, &known, bytes, shared);
                 about.decide(Evidence::Head, item.at, shared, sink);
             }
             What::Response(_) => {
                 let head = Head::response(bytes);
-                flow.head(&head, &shared.frames, &shared.windows);
-                let events = head.is_event_stream();
-                about.answer(item.at, bytes, head.status, events, shared, sink);
+                let body = body_of(head.first(["content-type", "content-encoding"]));
+                flow.head(&head, body, &shared.frames, &shared.windows);
+                about.answer(item.at, bytes, head.status, body.0, shared, sink);
             }
             What::Copied(_) => {
                 flow.last = Some(item.at);
@@ -235,8 +277,15 @@ impl Exchange {
 
 impl About {
     /// The request's head came.
-    fn begin(&mut self, at: u64, caller: Option<Caller>, bytes: &[u8], shared: &mut Shared) {
-        let head = Head::request(bytes);
+    fn begin(
+        &mut self,
+        at: u64,
+        caller: Option<Caller>,
+        head: &Head<'_>,
+        known: &Known<'_>,
+        bytes: &[u8],
+        shared: &mut Shared,
+    ) {
         self.method = match head.method {
             b"GET" => Method::Get,
             b"POST" => Method::Post,
@@ -244,18 +293,21 @@ impl About {
             _ => Method::Other,
         };
         self.target = path_and_query(head.target).into();
-        let version = head.get("mcp-protocol-version").unwrap_or_default();
+        let version = known.version.unwrap_or_default();
         let modern = version.len() == WITHOUT_SESSIONS.len()
             && version[0].is_ascii_digit()
             && version >= WITHOUT_SESSIONS;
-        self.session_id = head
-            .get("mcp-session-id")
+        self.session_id = known
+            .session
             .filter(|id| !id.is_empty() && !modern)
             .map(Into::into);
-        self.modern = modern || self.session_id.is_none() && head.get("mcp-method").is_some();
+        self.modern = modern || self.session_id.is_none() && known.method.is_some();
         self.caller = caller;
         if let Some(caller) = caller {
-            self.who = shared.connections.begin(self.source, caller, &head);
+            let (agent, credentials) = (known.agent, known.credentials);
+            self.who = shared
+                .connections
+                .begin(self.source, caller, agent, credentials);
         }
         self.request = Some((at, bytes.to_vec()));
     }

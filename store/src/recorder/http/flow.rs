@@ -43,7 +43,7 @@ enum Reader {
 struct Undecoded {
     problem: Problem,
     length: u64,
-    digest: Option<blake3::Hasher>,
+    digest: Option<Box<blake3::Hasher>>,
     lossy: bool,
 }
 
@@ -60,12 +60,21 @@ pub(super) enum Input<'a> {
 }
 
 impl Flow {
-    /// The head is known before the first byte.
-    pub(super) fn head(&mut self, head: &Head<'_>, frames: &Budget, windows: &Budget) {
+    /// The head is known before the first byte. `coded` if it has a `Content-Encoding`.
+    pub(super) fn head(
+        &mut self,
+        head: &Head<'_>,
+        (events, coded): (bool, bool),
+        frames: &Budget,
+        windows: &Budget,
+    ) {
         if !matches!(self.reader, Reader::None) {
             return;
         }
-        self.reader = Reader::new(head.is_event_stream(), frames);
+        self.reader = Reader::new(events, frames);
+        if !coded {
+            return;
+        }
         match coding::Decoder::new(head.all("content-encoding"), windows) {
             Ok(coding) => self.coding = coding,
             Err(problem) => self.undecoded = Some(Undecoded::new(problem)),

@@ -4,10 +4,12 @@ use super::callers::{Who, print};
 use crate::journal::header::{KeyKind, Meta, SessionEnd, SessionKey, SessionOpen};
 use crate::process::Process;
 use crate::recorder::HttpListener;
+use crate::recorder::ordinal::ByOrdinal;
 use crate::recorder::recording::nanoseconds;
 use crate::recorder::sink::{Place, Sink};
 use agent_trace_model::{End, Ending, Stream};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// The most sessions that are open though nothing happens in them.
@@ -50,7 +52,7 @@ impl Key {
 #[derive(Default)]
 pub(super) struct Sessions {
     listeners: HashMap<u32, HttpListener>,
-    open: HashMap<u32, Session>,
+    open: ByOrdinal<Session>,
     keys: HashMap<(u32, bool, u128), u32>,
     /// The current sessions of callers, of each process that calls so.
     callers: HashMap<u128, Vec<(Option<Process>, u32)>>,
@@ -63,7 +65,7 @@ pub(super) struct Sessions {
 struct Session {
     source: u32,
     key: Option<Key>,
-    who: Who,
+    who: Rc<Who>,
     started: u64,
     /// The [`Sink::generation`] in which it was told.
     told: u64,
@@ -96,7 +98,7 @@ impl Sessions {
         &mut self,
         source: u32,
         key: Option<Key>,
-        who: &Who,
+        who: &Rc<Who>,
         at: u64,
         sink: &mut Sink,
     ) -> u32 {
@@ -116,7 +118,7 @@ impl Sessions {
             Session {
                 source,
                 key,
-                who: who.clone(),
+                who: Rc::clone(who),
                 started: at,
                 told: 0,
                 exchanges: 0,
@@ -133,7 +135,13 @@ impl Sessions {
     }
 
     /// The current session of a caller, begun if there is none.
-    pub(super) fn of_caller(&mut self, source: u32, who: &Who, at: u64, sink: &mut Sink) -> u32 {
+    pub(super) fn of_caller(
+        &mut self,
+        source: u32,
+        who: &Rc<Who>,
+        at: u64,
+        sink: &mut Sink,
+    ) -> u32 {
         let of = self.callers.get(&who.print);
         // A process that could not be found may be any of them: the last one that called.
         let known = of.and_then(|of| {
