@@ -16,6 +16,9 @@ const MOST_CONNECTIONS: usize = 1024;
 /// The longest user agent that is kept.
 const LONGEST_AGENT: usize = 1024;
 
+/// Of longer credentials a hash stands for them.
+const LONGEST_SECRET: usize = 256;
+
 /// Who calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Who {
@@ -26,6 +29,16 @@ pub(super) struct Who {
     pub(super) agent: Option<Box<[u8]>>,
     /// What a keyed fingerprint is made of. It never leaves the memory.
     pub(super) secret: Box<[u8]>,
+}
+
+impl Who {
+    /// Somebody whose request was lost.
+    pub(super) fn unknown(source: u32) -> Self {
+        Self {
+            print: print(&[&source.to_le_bytes()]),
+            ..Self::default()
+        }
+    }
 }
 
 /// The connections of a process that exchanges are open on, and some others.
@@ -62,6 +75,13 @@ impl Connections {
         let agent = head.get("user-agent");
         let agent = agent.map(|agent| &agent[..agent.len().min(LONGEST_AGENT)]);
         let credentials = head.get("authorization").unwrap_or_default();
+        let hash;
+        let credentials = if credentials.len() > LONGEST_SECRET {
+            hash = blake3::hash(credentials);
+            hash.as_bytes()
+        } else {
+            credentials
+        };
         let parts = [ip.as_bytes(), agent.unwrap_or_default(), credentials];
         let source = source.to_le_bytes();
         let process = connection.process.clone();

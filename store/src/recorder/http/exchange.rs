@@ -8,7 +8,7 @@
 use super::Shared;
 use super::callers::Who;
 use super::flow::{Flow, Input};
-use super::sessions::Key;
+use super::sessions::{Key, LONGEST_KEY};
 use crate::journal::header::{Altered, Finished, Meta};
 use crate::journal::{Flags, Kind};
 use crate::recorder::events::is_endpoint;
@@ -106,7 +106,7 @@ impl Exchange {
                 source: channel.source,
                 number: channel.exchange,
                 caller: None,
-                who: Who::default(),
+                who: Who::unknown(channel.source),
                 method: Method::Other,
                 target: Box::default(),
                 session_id: None,
@@ -259,7 +259,7 @@ impl About {
             && version >= WITHOUT_SESSIONS;
         self.session_id = head
             .get("mcp-session-id")
-            .filter(|id| !id.is_empty() && !modern)
+            .filter(|id| !id.is_empty() && id.len() <= LONGEST_KEY && !modern)
             .map(Into::into);
         self.modern = modern || self.session_id.is_none() && head.get("mcp-method").is_some();
         self.caller = caller;
@@ -402,7 +402,7 @@ impl About {
                 self.begins = Begins::First;
                 sessions.begin(self.source, key, &self.who, at, sink)
             }
-            (None, Evidence::Endpoint(uri)) => {
+            (None, Evidence::Endpoint(uri)) if uri.len() <= LONGEST_KEY => {
                 self.begins = Begins::Endpoint;
                 let target = resolve(&self.target, uri);
                 let key = Key::endpoint(self.source, &target);
@@ -453,7 +453,7 @@ impl About {
         };
         if self.begins == Begins::Initialize {
             let id = Head::response(&head).get("mcp-session-id");
-            match id.filter(|id| !id.is_empty()) {
+            match id.filter(|id| (1..=LONGEST_KEY).contains(&id.len())) {
                 Some(id) => {
                     let key = Key::session(self.source, id);
                     shared.sessions.name(session, key);
