@@ -452,6 +452,36 @@ fn a_legacy_endpoint_is_a_session_as_long_as_its_stream() {
 }
 
 #[test]
+fn what_a_legacy_stream_says_before_its_endpoint_decides_nothing() {
+    let relay = Relay::start();
+    let start = ": hello\n\nretry: 3000\n\n";
+    let stream = relay.open(1000, "GET /sse\r\n");
+    stream.close(Up);
+    stream.respond(200, EVENTS);
+    stream.send(Down, start.as_bytes());
+    stream.send(Down, b"event: endpoint\ndata: /m?a=b\n\n");
+    let post = relay.open(2000, "POST /m?a=b\r\n");
+    post.send(Up, CALL.as_bytes());
+    let post = post.finish(Finish::Complete);
+    let stream = stream.finish(Finish::ServerBroke);
+    // Where nothing else comes, or too much, they are recorded all the same.
+    let silent = relay.open(1000, "GET /events\r\n");
+    silent.close(Up);
+    silent.respond(200, EVENTS);
+    silent.send(Down, start.repeat(20).as_bytes());
+    let silent = silent.finish(Finish::ClientGone);
+    let read = relay.stop();
+    assert_eq!(read.kinds(), [KeyKind::Endpoint, KeyKind::Caller]);
+    assert_eq!(
+        [stream, post, silent].map(|exchange| read.session_of(exchange)),
+        [1, 1, 2]
+    );
+    assert!(read.payloads(stream).concat().starts_with(start));
+    assert_eq!(read.frames(stream).len(), 3);
+    assert_eq!(read.payloads(silent).concat(), start.repeat(20));
+}
+
+#[test]
 fn without_ids_a_session_is_a_caller() {
     let relay = Relay::with(
         |_| {},

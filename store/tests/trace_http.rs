@@ -307,6 +307,40 @@ fn rounds_of_input_are_one_step() {
 }
 
 #[test]
+fn a_round_may_begin_before_the_exchange_of_the_one_before_ends() {
+    let wants = r#"{"id":1,"result":{"resultType":"input_required","requestState":"s"}}"#;
+    let again = r#"{"id":2,"method":"tools/call","params":{"name":"a","requestState":"s"}}"#;
+    for finish in [Finish::ClientGone, Finish::Complete] {
+        let mut j = Journal::new();
+        j.open(1, KeyKind::Caller);
+        let ask = |j: &mut Journal, exchange, text: &str| {
+            j.request(1, exchange, "POST", &[MODERN]);
+            j.asks(1, exchange, text);
+            j.response(1, exchange, 200, &[("content-type", "text/event-stream")]);
+        };
+        ask(&mut j, 1, &call(1, "a"));
+        j.event(1, 1, &data(wants));
+        ask(&mut j, 2, again);
+        j.finish(1, 1, finish);
+        j.event(1, 2, &data(&result(2)));
+        j.finish(1, 2, Finish::Complete);
+        assert_eq!(steps(&j.run()), ["tools/call a 200 ok 2 rounds"]);
+    }
+}
+
+#[test]
+fn a_server_that_ends_a_legacy_stream_has_not_crashed() {
+    let mut j = Journal::new();
+    j.open(1, KeyKind::Endpoint);
+    j.stream(1, 1, "");
+    j.finish(1, 1, Finish::Complete);
+    j.end(1, Ending::ServerExited);
+    let run = j.run();
+    assert_eq!(run.standing(), Standing::Ended);
+    assert_eq!(run.failures(), []);
+}
+
+#[test]
 fn a_client_that_goes_away_cancels_in_the_new_revision_only() {
     let outcome = |kind, headers: &[(&str, &str)], ask: &str| {
         let mut j = Journal::new();

@@ -215,10 +215,9 @@ impl Rewriter {
         let fields = sse::fields(&event[..end]);
         if fields.event == Some(b"endpoint")
             && let std::borrow::Cow::Borrowed(uri) = fields.data
+            && let Some(range) = place(&self.held, uri)
         {
-            if let Some(range) = place(&self.held, uri) {
-                self.replace(range, exchange);
-            }
+            self.replace(range, exchange);
         }
         self.release()
     }

@@ -103,7 +103,8 @@ impl Http {
             self.unfollowed.get_or_insert((0, item.at)).0 += lost;
             return false;
         }
-        let exchange = Exchange::new(item.channel, self.shared.connections.nobody());
+        let nobody = self.shared.connections.nobody(item.channel.source);
+        let exchange = Exchange::new(item.channel, nobody);
         self.exchanges.insert(item.channel.exchange, exchange);
         true
     }

@@ -456,7 +456,16 @@ fn header(
         boot: process::boot(),
         relay: Process::current(),
         // The clients of HTTP are told session by session.
-        client: session.and_then(|_| Process::parent()),
+        client: session
+            .and_then(|_| Process::parent())
+            .map(|client| Process {
+                name: if options.redact {
+                    redactor.text(&client.name)
+                } else {
+                    client.name
+                },
+                ..client
+            }),
         redaction: Redaction {
             on: options.redact,
             key,

@@ -194,7 +194,10 @@ impl Run {
         };
         match end.ending {
             Ending::NotStarted => Standing::Crashed,
-            Ending::ServerExited if end.exit_code != Some(0) => Standing::Crashed,
+            // Of HTTP it is the stream of the older transport that the server ended.
+            Ending::ServerExited if end.exit_code != Some(0) && !self.entry.http => {
+                Standing::Crashed
+            }
             _ => Standing::Ended,
         }
     }

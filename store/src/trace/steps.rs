@@ -50,6 +50,8 @@ pub struct Steps {
     open: HashMap<Key, Vec<(u32, usize)>>,
     /// Likewise by the token under which progress comes.
     progress: HashMap<Key, Vec<(u32, usize)>>,
+    /// The tokens of steps that are not settled.
+    tokens: HashMap<usize, Vec<Key>>,
     /// What ties the exchanges together (HTTP).
     tie: Option<KeyKind>,
     exchanges: HashMap<u32, Running>,
@@ -194,9 +196,12 @@ impl Steps {
             stream, exchange, ..
         } = *at.envelope();
         let again = self.rounds.take(message);
-        let step = match again.filter(|step| self.all[*step].from == stream) {
-            Some(step) => {
+        let step = match again.filter(|(step, _)| self.all[*step].from == stream) {
+            Some((step, before)) => {
+                // How that exchange ends says nothing about this round.
+                self.not_asked(before, step);
                 self.all[step].rounds += 1;
+                self.all[step].id = message.id.map(Into::into);
                 self.all[step].closed = None;
                 self.all[step].status = None;
                 step
@@ -209,10 +214,13 @@ impl Steps {
             open.push((exchange, step));
         }
         let path = ["_meta", "progressToken"];
-        if let Some(token) = message.params.and_then(|params| member_at(params, &path)) {
+        let token = message.params.and_then(|params| member_at(params, &path));
+        if let Some(token) = token.filter(|_| self.unsettled.contains(&step)) {
             let known = self.progress.entry((stream, token.to_vec())).or_default();
             known.retain(|(on, _)| *on != exchange);
             known.push((exchange, step));
+            let tokens = self.tokens.entry(step).or_default();
+            tokens.push((stream, token.to_vec()));
         }
         if stream == Stream::ClientToServer {
             let version = ["_meta", PROTOCOL_VERSION];
@@ -341,6 +349,14 @@ impl Steps {
         if self.unsettled.remove(&step) {
             self.settled.push(step);
         }
+        for token in self.tokens.remove(&step).unwrap_or_default() {
+            if let Some(known) = self.progress.get_mut(&token) {
+                known.retain(|(_, of)| *of != step);
+                if known.is_empty() {
+                    self.progress.remove(&token);
+                }
+            }
+        }
     }
 
     fn close(&mut self, position: usize, at: &At<'_>, message: &Message<'_>) {
@@ -352,7 +368,11 @@ impl Steps {
         if step.cancel_sent {
             return;
         }
-        if self.rounds.wait(position, step, message, at.frames) {
+        let exchange = at.envelope().exchange;
+        if self
+            .rounds
+            .wait(position, step, message, exchange, at.frames)
+        {
             return;
         }
         step.outcome = outcome(step, message);
@@ -501,6 +521,13 @@ mod tests {
         let other = r#"{"method":"notifications/progress","params":{"progressToken":"q"}}"#;
         let found = steps(&[(C, call), (S, progress), (S, other), (S, progress)]);
         assert_eq!(found[0].progress, 2);
+        // What is over leaves nothing behind.
+        let lines = [(C, call), (S, progress), (S, r#"{"id":1,"result":{}}"#)];
+        let frames: Vec<Frame> = lines.iter().enumerate().map(frame).collect();
+        let mut steps = Steps::default();
+        (0..frames.len()).for_each(|position| steps.frame(&frames, position));
+        assert_eq!((steps.progress.len(), steps.tokens.len()), (0, 0));
+        assert_eq!(steps[0].progress, 1);
     }
 
     #[test]

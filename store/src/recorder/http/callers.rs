@@ -4,6 +4,7 @@
 use crate::process::Process;
 use crate::recorder::ordinal::ByOrdinal;
 use agent_trace_model::Caller;
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::sync::OnceLock;
@@ -15,6 +16,9 @@ mod owner;
 const MOST_CONNECTIONS: usize = 1024;
 /// The longest user agent that is kept.
 const LONGEST_AGENT: usize = 1024;
+
+/// Of longer credentials a hash stands for them.
+const LONGEST_SECRET: usize = 256;
 
 /// Who calls.
 #[derive(Clone, Debug, Default)]
@@ -30,12 +34,22 @@ pub(super) struct Who {
     credentials: usize,
 }
 
+impl Who {
+    /// Somebody whose request was lost.
+    pub(super) fn unknown(source: u32) -> Self {
+        Self {
+            print: print(&[&source.to_le_bytes()]),
+            ..Self::default()
+        }
+    }
+}
+
 /// The connections of a process that exchanges are open on, and some others.
 #[derive(Default)]
 pub(super) struct Connections {
     known: ByOrdinal<Connection>,
-    /// Who calls where the head is lost.
-    nobody: Rc<Who>,
+    /// Those whose requests were lost, one for each source.
+    nobody: HashMap<u32, Rc<Who>>,
     #[cfg(target_os = "linux")]
     owners: owner::Owners,
 }
@@ -73,6 +87,13 @@ impl Connections {
         connection.exchanges += 1;
         let agent = agent.map(|agent| &agent[..agent.len().min(LONGEST_AGENT)]);
         let credentials = credentials.unwrap_or_default();
+        let hash;
+        let credentials = if credentials.len() > LONGEST_SECRET {
+            hash = blake3::hash(credentials);
+            hash.as_bytes()
+        } else {
+            credentials
+        };
         // A client says the same on every request.
         if let Some((through, by, who)) = &connection.last
             && (*through, *by) == (source, caller)
@@ -109,8 +130,9 @@ impl Connections {
     }
 
     /// Who calls where that is not known.
-    pub(super) fn nobody(&self) -> Rc<Who> {
-        Rc::clone(&self.nobody)
+    pub(super) fn nobody(&mut self, source: u32) -> Rc<Who> {
+        let unknown = || Rc::new(Who::unknown(source));
+        Rc::clone(self.nobody.entry(source).or_insert_with(unknown))
     }
 
     /// An exchange is over.

@@ -2,21 +2,24 @@
 //!
 //! To which session it belongs may be known by its head, or only by its first message: an
 //! `initialize` begins one, and so does the `endpoint` event of the older transport. Until
-//! then the heads are held; frames never are, as the first one decides.
+//! then the heads are held; frames are not, as the first one decides, except for comments and
+//! the like that come before the `endpoint` event.
 
 use super::Shared;
 use super::callers::Who;
 use super::flow::{Flow, Input};
-use super::sessions::Key;
+use super::sessions::{Key, LONGEST_KEY};
 use crate::journal::header::{Altered, Finished, Meta};
+use crate::journal::{Flags, Kind};
 use crate::recorder::events::is_endpoint;
 use crate::recorder::frames::{Frames, kept};
 use crate::recorder::queue::{Item, What};
-use crate::recorder::sink::{Place, Sink};
+use crate::recorder::sink::{Piece, Place, Sink};
 use agent_trace_model::{Caller, Channel, Ending, Finish, Stream};
 use agent_trace_wire::frame::{Frame, Framing};
 use agent_trace_wire::http::{Head, is_event_stream};
 use agent_trace_wire::message::{MessageKind, beginning, messages};
+use agent_trace_wire::sse;
 use std::rc::Rc;
 
 /// The first revision that has no sessions.
@@ -24,6 +27,9 @@ const WITHOUT_SESSIONS: &[u8] = b"2026-07-28";
 
 /// How many alterations wait for the session to be known.
 const MOST_ALTERED: usize = 16;
+/// How many events without data do, and how long they are together.
+const MOST_HELD: usize = 16;
+const LONGEST_HELD: usize = 16 << 10;
 
 /// One exchange.
 pub(super) struct Exchange {
@@ -55,6 +61,8 @@ pub(super) struct About {
     response: Option<(u64, Vec<u8>)>,
     /// What the relay changed before the session was known: often it is what tells.
     altered: Vec<(Place, Vec<u8>, Vec<u8>)>,
+    /// Events without data that came before one that tells the session.
+    held: Vec<(Place, Vec<u8>)>,
     status: u16,
     bytes: [u64; 2],
 }
@@ -149,6 +157,7 @@ impl Exchange {
                 request: Some((0, Vec::new())),
                 response: None,
                 altered: Vec::new(),
+                held: Vec::new(),
                 status: 0,
                 bytes: [0; 2],
             },
@@ -299,7 +308,7 @@ impl About {
             && version >= WITHOUT_SESSIONS;
         self.session_id = known
             .session
-            .filter(|id| !id.is_empty() && !modern)
+            .filter(|id| !id.is_empty() && id.len() <= LONGEST_KEY && !modern)
             .map(Into::into);
         self.modern = modern || self.session_id.is_none() && known.method.is_some();
         self.caller = caller;
@@ -342,6 +351,9 @@ impl About {
     ) {
         let kept = kept(frame);
         if self.session.is_none() {
+            if self.hold(frame, place) {
+                return;
+            }
             let text = frame.text();
             let evidence = if place.stream == Stream::ClientToServer {
                 let initializes = frame.framing != Framing::Stray
@@ -365,6 +377,25 @@ impl About {
         let place = self.place(place, shared, sink);
         self.count_frame(place.stream, shared);
         frames.record(frame, kept, place, sink);
+    }
+
+    /// Holds an event that dispatches nothing: servers begin the stream of the older transport
+    /// with comments or the time to wait, and only then tell the endpoint.
+    fn hold(&mut self, frame: &Frame<'_>, place: Place) -> bool {
+        let whole = !frame.truncated() && !frame.lossy && !frame.incomplete;
+        let length: usize = self.held.iter().map(|(_, raw)| raw.len()).sum();
+        let holds = self.method == Method::Get
+            && self.session_id.is_none()
+            && place.stream == Stream::ServerToClient
+            && frame.framing == Framing::Event
+            && whole
+            && self.held.len() < MOST_HELD
+            && length + frame.raw.len() <= LONGEST_HELD
+            && !sse::fields(frame.raw).has_data;
+        if holds {
+            self.held.push((place, frame.raw.to_vec()));
+        }
+        holds
     }
 
     pub(super) fn count_frame(&self, stream: Stream, shared: &mut Shared) {
@@ -423,7 +454,7 @@ impl About {
                 self.begins = Begins::First;
                 sessions.begin(self.source, key, &self.who, at, sink)
             }
-            (None, Evidence::Endpoint(uri)) => {
+            (None, Evidence::Endpoint(uri)) if uri.len() <= LONGEST_KEY => {
                 self.begins = Begins::Endpoint;
                 let target = resolve(&self.target, uri);
                 let key = Key::endpoint(self.source, &target);
@@ -449,6 +480,20 @@ impl About {
             sink.write(place, |open, wall| open.request(place, wall, caller, &head));
         }
         self.write_response(shared, sink);
+        for (place, raw) in std::mem::take(&mut self.held) {
+            let place = self.place(place, shared, sink);
+            self.count_frame(place.stream, shared);
+            sink.put(Piece {
+                kind: Kind::Frame,
+                place,
+                raw: &raw,
+                framing: Framing::Event,
+                flags: Flags::default(),
+                length: raw.len() as u64,
+                digest: None,
+                carry: None,
+            });
+        }
         for (place, from, to) in std::mem::take(&mut self.altered) {
             self.altered(place, &from, &to, shared, sink);
         }
@@ -460,7 +505,7 @@ impl About {
         };
         if self.begins == Begins::Initialize {
             let id = Head::response(&head).get("mcp-session-id");
-            match id.filter(|id| !id.is_empty()) {
+            match id.filter(|id| (1..=LONGEST_KEY).contains(&id.len())) {
                 Some(id) => {
                     let key = Key::session(self.source, id);
                     shared.sessions.name(session, key);

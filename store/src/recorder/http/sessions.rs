@@ -16,6 +16,8 @@ use std::time::Duration;
 const MOST_SESSIONS: usize = 4096;
 /// Where a listener is not known.
 const GAP: Duration = Duration::from_secs(600);
+/// A session id, or the target of an endpoint, that is longer ties nothing together.
+pub(super) const LONGEST_KEY: usize = 4096;
 /// How often idle sessions are looked for, at most.
 const SWEEP: Duration = Duration::from_secs(2);
 
@@ -285,7 +287,11 @@ impl Sessions {
                     kind,
                     fingerprint: open.fingerprint(secret),
                 }),
-                process: who.process.clone(),
+                // A process names itself.
+                process: who.process.clone().map(|process| Process {
+                    name: open.text(&process.name),
+                    ..process
+                }),
                 user_agent: who
                     .agent
                     .as_ref()
@@ -348,6 +354,16 @@ impl Sessions {
     #[cfg(test)]
     pub(super) fn size(&self) -> usize {
         self.open.len() + self.keys.len() + self.callers.len()
+    }
+
+    /// The longest secret that is remembered.
+    #[cfg(test)]
+    pub(super) fn longest_secret(&self) -> usize {
+        let of = |session: &Session| {
+            let key = session.key.as_ref().map_or(0, |key| key.secret.len());
+            key.max(session.who.secret.len())
+        };
+        self.open.values().map(of).max().unwrap_or_default()
     }
 
     fn end(&mut self, number: u32, at: u64, ending: Ending, sink: &mut Sink) {

@@ -103,6 +103,50 @@ fn exchanges_that_are_too_many_are_counted_and_doubtful_ones_make_room() {
 }
 
 #[test]
+fn peers_do_not_decide_how_much_is_remembered_of_them() {
+    let mut told = Told::new();
+    let long = "x".repeat(100_000);
+    let heads = [
+        format!("POST /m HTTP/1.1\r\nauthorization: {long}\r\n"),
+        format!("POST /m HTTP/1.1\r\nmcp-session-id: {long}\r\n"),
+    ];
+    for (exchange, head) in (1..).zip(heads) {
+        told.begin(exchange, &head);
+        told.say(exchange, Stream::ClientToServer, What::Copied(2), b"{}");
+        told.say(exchange, Stream::ClientToServer, What::Closed, b"");
+    }
+    told.begin(3, "GET /sse HTTP/1.1\r\n");
+    let answer = b"HTTP/1.1 200\r\ncontent-type: text/event-stream\r\n";
+    told.say(3, Stream::ServerToClient, What::Response(0), answer);
+    let event = format!("event: endpoint\ndata: /{long}\n\n");
+    told.say(3, Stream::ServerToClient, What::Copied(0), event.as_bytes());
+    assert!(told.http.shared.sessions.longest_secret() < 1000);
+}
+
+#[test]
+fn lost_heads_of_two_listeners_are_two_sessions() {
+    let mut told = Told::new();
+    for source in [1, 2] {
+        let item = Item {
+            channel: Channel {
+                source,
+                exchange: source,
+                stream: Stream::ServerToClient,
+            },
+            at: 1,
+            what: What::Copied(2),
+        };
+        told.http.take(&item, b"{}", &[], &mut told.sink);
+        let item = Item {
+            what: What::Finished(Finish::Complete),
+            ..item
+        };
+        told.http.take(&item, b"", &[], &mut told.sink);
+    }
+    assert_eq!(told.http.sessions(), (2, 2));
+}
+
+#[test]
 fn anything_in_any_order_is_taken_without_panic() {
     use Stream::{ClientToServer as Up, ServerToClient as Down};
     let mut random = 1_u64;

@@ -158,6 +158,13 @@ impl Steps {
         }
     }
 
+    /// What this exchange asked goes on in another one.
+    pub(super) fn not_asked(&mut self, exchange: u32, step: usize) {
+        if let Some(running) = self.exchanges.get_mut(&exchange) {
+            running.asked.retain(|asked| *asked != step);
+        }
+    }
+
     /// A notification of the client likewise. It is settled when the server took it.
     pub(super) fn notified(&mut self, exchange: u32, step: usize) {
         let Some(running) = self.exchanges.get_mut(&exchange) else {
@@ -169,7 +176,8 @@ impl Steps {
         if running.status.is_some() {
             self.notification_answered(step);
         } else {
-            self.settled.retain(|settled| *settled != step);
+            // It has just begun.
+            self.settled.pop_if(|settled| *settled == step);
             self.unsettled.insert(step);
         }
     }

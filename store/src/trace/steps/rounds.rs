@@ -22,6 +22,8 @@ pub(super) struct Rounds {
 
 #[derive(Debug)]
 struct Waiting {
+    /// Where it was answered.
+    exchange: u32,
     state: Option<Vec<u8>>,
     params: [u8; 32],
 }
@@ -33,6 +35,7 @@ impl Rounds {
         position: usize,
         step: &Step,
         answer: &Message<'_>,
+        exchange: u32,
         frames: &[Frame],
     ) -> bool {
         let Some(result) = answer.result else {
@@ -47,7 +50,12 @@ impl Rounds {
             self.by_state.insert(state.clone(), position);
         }
         self.by_params.entry(params).or_default().push(position);
-        self.waiting.insert(position, Waiting { state, params });
+        let waiting = Waiting {
+            exchange,
+            state,
+            params,
+        };
+        self.waiting.insert(position, waiting);
         true
     }
 
@@ -55,8 +63,9 @@ impl Rounds {
         self.waiting.contains_key(&step)
     }
 
-    /// The step that this request goes on with, if it does. It waits no longer.
-    pub(super) fn take(&mut self, request: &Message<'_>) -> Option<usize> {
+    /// The step that this request goes on with, if it does, and the exchange of the round
+    /// before. It waits no longer.
+    pub(super) fn take(&mut self, request: &Message<'_>) -> Option<(usize, u32)> {
         if self.waiting.is_empty() {
             return None;
         }
@@ -82,7 +91,7 @@ impl Rounds {
                 self.by_params.remove(&waiting.params);
             }
         }
-        Some(step)
+        Some((step, waiting.exchange))
     }
 }
 
