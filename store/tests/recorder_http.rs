@@ -797,6 +797,37 @@ fn no_credential_reaches_the_disk() {
 }
 
 #[test]
+fn without_redaction_the_id_in_an_endpoint_is_hidden_all_the_same() {
+    let relay = Relay::with(|options| options.redact = false, |_| {});
+    let stream = relay.open(1000, "GET /sse\r\n");
+    stream.close(Up);
+    stream.respond(200, EVENTS);
+    stream.send(
+        Down,
+        b"event: endpoint\ndata: /m?sessionId=s3cr3t\n\n: password=stays123\n\n",
+    );
+    let post = relay.open(1000, "POST /m?sessionId=s3cr3t\r\n");
+    post.finish(Finish::Complete);
+    let stream = stream.finish(Finish::ClientGone);
+    let read = relay.stop();
+    assert!(!read.holds("s3cr3t"));
+    assert!(read.payloads(stream)[0].contains("[REDACTED:mcp-session-id:"));
+    assert!(read.holds("stays123"));
+}
+
+#[test]
+fn with_digests_headers_that_repeat_arguments_are_not_kept() {
+    let relay = Relay::with(|options| options.bodies = Bodies::Digest, |_| {});
+    let modern = "mcp-protocol-version: 2026-07-28\r\nMcp-Param-Region: private\r\n";
+    let call = format!("{modern}mcp-method: tools/call\r\nmcp-name: the_tool\r\n");
+    relay.post(&call, CALL, (200, JSON, ANSWER));
+    let read = format!("{modern}mcp-method: resources/read\r\nmcp-name: file:///private\r\n");
+    relay.post(&read, CALL, (200, JSON, ANSWER));
+    let read = relay.stop();
+    assert!(!read.holds("private") && read.holds("the_tool") && read.holds("[DIGEST:"));
+}
+
+#[test]
 fn with_digests_no_argument_and_no_result_is_kept() {
     let relay = Relay::with(|options| options.bodies = Bodies::Digest, |_| {});
     let open = relay.open(1000, "GET /sse\r\n");

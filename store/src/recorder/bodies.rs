@@ -3,6 +3,7 @@
 //! What remains is what ran, when, for how long, with which outcome; equal arguments have
 //! equal digests. A frame stays valid JSON.
 
+use agent_trace_wire::http::Head;
 use agent_trace_wire::message::{Message, MessageKind, member, member_at, messages};
 
 /// A keyed digest of some bytes, in hexadecimal digits.
@@ -27,6 +28,26 @@ pub(super) fn without(body: &[u8], digest: Digest<'_>) -> Option<Vec<u8>> {
 /// What stands for bytes that are no message.
 pub(super) fn instead_of(bytes: &[u8], digest: Digest<'_>) -> String {
     format!("[DIGEST:{}:{}]", digest(bytes), bytes.len())
+}
+
+/// The head of a request without what it repeats of the arguments: the `Mcp-Param-…` lines
+/// (MCP 2026-07-28), and `Mcp-Name` where it is no name but a URI.
+pub(super) fn without_mirrors(head: &[u8], digest: Digest<'_>) -> Vec<u8> {
+    let read = Head::request(head);
+    let named = matches!(read.get("mcp-method"), Some(b"tools/call" | b"prompts/get"));
+    let mut out = head[..head.len() - read.lines.len()].to_vec();
+    for (name, value) in read.headers() {
+        let is_param = name
+            .get(..10)
+            .is_some_and(|start| start.eq_ignore_ascii_case(b"mcp-param-"));
+        let mirrors = is_param || !named && name.eq_ignore_ascii_case(b"mcp-name");
+        let stand_in = mirrors.then(|| instead_of(value, digest).into_bytes());
+        let value = stand_in.as_deref().unwrap_or(value);
+        for part in [name, b": ", value, b"\r\n"] {
+            out.extend_from_slice(part);
+        }
+    }
+    out
 }
 
 fn rebuilt(message: &Message<'_>, digest: Digest<'_>) -> Vec<u8> {

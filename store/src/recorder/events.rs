@@ -11,22 +11,23 @@ use agent_trace_wire::sse::{fields, lines};
 /// Appends an event, redacted, where that takes more than its parts: it names the endpoint of
 /// the older transport, or has data on several lines. Says whether anything was hidden; none
 /// where its parts suffice, and then nothing was appended. `data` is the event's, `joined` if it
-/// is on several lines.
+/// is on several lines. Without the `rules` for texts only the id of an endpoint is hidden.
 pub(super) fn hide(
     redactor: &Redactor,
     raw: &[u8],
     data: &[u8],
     joined: bool,
+    rules: bool,
     out: &mut Vec<u8>,
     hidden: &mut Vec<Redaction>,
 ) -> Option<bool> {
     let is_endpoint = is_endpoint(raw);
-    if !is_endpoint && !joined {
+    if !is_endpoint && !(joined && rules) {
         return None;
     }
     let (mut text, mut within) = (Vec::new(), Vec::new());
     if is_endpoint {
-        if let Some((uri, spans)) = redactor.target(data, true) {
+        if let Some((uri, spans)) = redactor.target(data, rules) {
             (text, within) = (uri, spans);
         }
     } else {
@@ -36,6 +37,10 @@ pub(super) fn hide(
     let new = any.then_some((&text[..], &within[..]));
     let mut written = false;
     for line in with_ends(raw) {
+        if !is_data(line) && !rules {
+            out.extend_from_slice(line);
+            continue;
+        }
         if !is_data(line) {
             any |= append(redactor, line, out, hidden);
             continue;
@@ -172,6 +177,7 @@ mod tests {
             raw.as_bytes(),
             &data,
             joined,
+            true,
             &mut out,
             &mut hidden,
         )?;

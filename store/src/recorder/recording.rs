@@ -114,6 +114,9 @@ impl Recording {
         caller: Option<Caller>,
         head: &[u8],
     ) -> io::Result<()> {
+        let digested = (self.options.bodies == Bodies::Digest)
+            .then(|| bodies::without_mirrors(head, &|bytes| self.digest(bytes)));
+        let head = digested.as_deref().unwrap_or(head);
         self.head(place, wall, |heads, redaction, out| {
             heads.request(caller, head, redaction, out)
         })
@@ -198,8 +201,7 @@ impl Recording {
         hidden.clear();
         let digested = (self.options.bodies == Bodies::Digest).then(|| self.digested(&piece));
         let raw = digested.as_deref().unwrap_or(piece.raw);
-        let changed = self.options.redact
-            && self.hide(raw, piece.framing, piece.carry, &mut text, &mut hidden);
+        let changed = self.hide(raw, piece.framing, piece.carry, &mut text, &mut hidden);
         let spans = hidden.iter().take(MOST_SPANS + 1).map(|hidden| Span {
             at: hidden.at,
             length: hidden.marker,
@@ -235,16 +237,24 @@ impl Recording {
         out: &mut Vec<u8>,
         hidden: &mut Vec<Hidden>,
     ) -> bool {
+        let rules = self.options.redact;
+        // The id in an endpoint is a credential, and hidden in any case.
+        if !rules && framing != Framing::Event {
+            return false;
+        }
         if let Some(carry) = carry {
             return self.redactor.line(carry, raw, out, hidden);
         }
         let text = frame::text(raw, framing);
         if framing == Framing::Event {
             let joined = matches!(text, Cow::Owned(_));
-            let rewritten = events::hide(&self.redactor, raw, &text, joined, out, hidden);
+            let rewritten = events::hide(&self.redactor, raw, &text, joined, rules, out, hidden);
             if let Some(any) = rewritten {
                 return any;
             }
+        }
+        if !rules {
+            return false;
         }
         // A message may have padding, a header block, other fields and a line end around its
         // JSON text.
@@ -258,10 +268,7 @@ impl Recording {
 
     /// The frame with digests in place of arguments and results.
     fn digested(&self, piece: &Piece<'_>) -> Vec<u8> {
-        let digest = |bytes: &[u8]| {
-            let mut hasher = self.redactor.hasher();
-            hasher.update(bytes).finalize().to_hex()[..32].to_owned()
-        };
+        let digest = |bytes: &[u8]| self.digest(bytes);
         let whole = piece.kind == Kind::Frame && piece.framing != Framing::Stray;
         let text = frame::text(piece.raw, piece.framing);
         let reduced = bodies::without(&text, &digest).filter(|_| whole);
@@ -278,6 +285,11 @@ impl Recording {
             None if piece.raw.is_empty() => Vec::new(),
             None => bodies::instead_of(piece.raw, &digest).into_bytes(),
         }
+    }
+
+    fn digest(&self, bytes: &[u8]) -> String {
+        let mut hasher = self.redactor.hasher();
+        hasher.update(bytes).finalize().to_hex()[..32].to_owned()
     }
 
     /// The text without its secrets, if they are hidden.

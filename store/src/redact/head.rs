@@ -2,7 +2,7 @@
 //!
 //! A header whose name says credential has one, whatever it looks like. An `Mcp-Session-Id`
 //! is a credential, and so is the id in the URI of the older transport: in a query
-//! (`sessionId=…`) or as the last part of the path.
+//! (`sessionId=…`) or as a part of the path.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::judge::{Binding, is_plausible};
 use super::mark::{self, Hit, Kind, Rank, is_marked};
 use super::{Redaction, Redactor, Strength, entropy, name_says_secret};
 
-/// Longer last parts of a path are no ids of sessions, and shorter ones neither.
+/// Longer parts of a path are no ids of sessions, and shorter ones neither.
 const PATH_ID: Range<usize> = 16..129;
 
 impl Redactor {
@@ -30,6 +30,10 @@ impl Redactor {
             hits.push(self.hit(value, skip..value.len(), kind));
         } else {
             self.session_ids(value, &mut hits);
+            let is_uri = [&b"location"[..], b"content-location", b"referer"];
+            if is_uri.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+                self.ids_in_path(value, &mut hits);
+            }
             if rules {
                 // The name says what its value is.
                 let line = [name, b": ", value].concat();
@@ -55,9 +59,7 @@ impl Redactor {
     pub fn target(&self, target: &[u8], rules: bool) -> Option<(Vec<u8>, Vec<Redaction>)> {
         let mut hits = Vec::new();
         self.session_ids(target, &mut hits);
-        if let Some(range) = id_in_path(target) {
-            hits.push(self.hit(target, range, "mcp-session-id"));
-        }
+        self.ids_in_path(target, &mut hits);
         if rules && self.is_worth_a_look(target) {
             hits.extend(self.hits(target));
         }
@@ -90,6 +92,23 @@ impl Redactor {
         }
     }
 
+    /// The parts of the path that look like an id that someone drew.
+    fn ids_in_path(&self, uri: &[u8], hits: &mut Vec<Hit>) {
+        let end = uri
+            .iter()
+            .position(|byte| matches!(byte, b'?' | b'#'))
+            .unwrap_or(uri.len());
+        let after_scheme = memchr::memmem::find(&uri[..end], b"://").map_or(0, |at| at + 3);
+        let slashes = memchr::memchr_iter(b'/', &uri[after_scheme..end]);
+        for start in slashes.map(|slash| after_scheme + slash + 1) {
+            let part = &uri[start..end];
+            let length = memchr::memchr(b'/', part).unwrap_or(part.len());
+            if is_drawn(&part[..length]) {
+                hits.push(self.hit(uri, start..start + length, "mcp-session-id"));
+            }
+        }
+    }
+
     /// The values of `sessionId` and its like among the parameters of a URI in `text`.
     fn session_ids(&self, text: &[u8], hits: &mut Vec<Hit>) {
         for equals in memchr::memchr_iter(b'=', text) {
@@ -98,17 +117,21 @@ impl Redactor {
                 .iter()
                 .rposition(|byte| matches!(byte, b'?' | b'&' | b';'))
                 .map(|at| &before[at + 1..]);
-            let says = name.is_some_and(|name| {
-                [
-                    &b"sessionid"[..],
-                    b"session_id",
-                    b"session-id",
-                    b"mcp-session-id",
-                ]
-                .iter()
-                .any(|known| name.eq_ignore_ascii_case(known))
-            });
-            if says {
+            let is = |names: &[&str]| {
+                let is =
+                    |known: &&str| name.is_some_and(|n| n.eq_ignore_ascii_case(known.as_bytes()));
+                names.iter().any(is)
+            };
+            let says = is(&["sessionid", "session_id", "session-id", "mcp-session-id"]);
+            let may = is(&[
+                "sid",
+                "session",
+                "sess",
+                "sessid",
+                "phpsessid",
+                "jsessionid",
+            ]);
+            if says || may {
                 let start = equals + 1;
                 let end = text[start..]
                     .iter()
@@ -119,7 +142,7 @@ impl Redactor {
                         )
                     })
                     .map_or(text.len(), |found| start + found);
-                if end > start {
+                if end > start && (says || is_id(&text[start..end])) {
                     hits.push(self.hit(text, start..end, "mcp-session-id"));
                 }
             }
@@ -137,7 +160,7 @@ fn credential(name: &[u8], value: &[u8]) -> Option<&'static str> {
         Some("authorization")
     } else if is("cookie") || is("set-cookie") {
         Some("cookie")
-    } else if is("mcp-session-id") {
+    } else if is("mcp-session-id") || is("x-session-id") || is("session-id") {
         Some("mcp-session-id")
     } else {
         name_says_secret(name)
@@ -147,19 +170,24 @@ fn credential(name: &[u8], value: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The last part of the path, if it looks like an id that someone drew.
-fn id_in_path(target: &[u8]) -> Option<Range<usize>> {
-    let end = target
-        .iter()
-        .position(|byte| matches!(byte, b'?' | b'#'))
-        .unwrap_or(target.len());
-    let start = target[..end].iter().rposition(|&byte| byte == b'/')? + 1;
-    let id = &target[start..end];
-    let token = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+/// Whether a part of a path looks like an id that someone drew.
+fn is_drawn(id: &[u8]) -> bool {
     let hex = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'-';
     let drawn =
         id.iter().all(hex) && id.iter().any(u8::is_ascii_digit) || entropy::looks_random(id);
-    (PATH_ID.contains(&id.len()) && id.iter().all(token) && drawn).then_some(start..end)
+    PATH_ID.contains(&id.len()) && id.iter().all(is_token) && drawn
+}
+
+/// Whether the value of something that may name a session is long enough for an id, and may
+/// be one.
+fn is_id(value: &[u8]) -> bool {
+    value.len() >= PATH_ID.start
+        && value.iter().all(is_token)
+        && value.iter().any(u8::is_ascii_digit)
+}
+
+fn is_token(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
 #[cfg(test)]
@@ -254,6 +282,24 @@ mod tests {
             header("Location", &format!("/m?session_id={id}")),
             format!("/m?session_id={marker}")
         );
+        for path in [
+            "/messages/ID/",
+            "/mcp/ID/messages?a=b",
+            "/m?sid=ID",
+            "/m?session=ID",
+        ] {
+            let (given, hidden) = (path.replace("ID", id), path.replace("ID", &marker));
+            assert_eq!(target(&given), hidden);
+            for name in ["location", "Content-Location", "Referer"] {
+                assert_eq!(
+                    header(name, &format!("http://x:1{given}")),
+                    format!("http://x:1{hidden}")
+                );
+            }
+        }
+        for name in ["x-session-id", "Session-Id"] {
+            assert_eq!(header(name, id), marker);
+        }
         assert_eq!(
             target("/m?sessionId=1"),
             format!("/m?sessionId={}", header("mcp-session-id", "1"))
@@ -264,6 +310,8 @@ mod tests {
             "",
             "/.well-known/oauth-protected-resource/mcp",
             "/a?session=x",
+            "/a?sid=a-long-name-of-something",
+            "http://a1b2c3d4e5f60718/mcp",
             "/m?sessionId=",
         ] {
             assert_eq!(target(plain), plain);

@@ -153,10 +153,11 @@ pub struct Watcher {
 #[derive(Debug)]
 struct Watched {
     tail: Tail,
-    first: u32,
+    /// The file that is read.
+    file: u32,
     header: Header,
-    /// The sessions that are open.
-    open: BTreeMap<u32, SessionOpen>,
+    /// The sessions that are open, and the file that each began in.
+    open: BTreeMap<u32, (u32, SessionOpen)>,
 }
 
 /// A run that began or ended.
@@ -203,15 +204,23 @@ impl Watcher {
         for (process, watched) in &mut self.watched {
             let mut new = Records::default();
             let failed = watched.tail.poll(&mut new).is_err();
-            for record in new.records {
+            let mut files = new.files.into_iter().peekable();
+            for (at, record) in new.records.into_iter().enumerate() {
+                while let Some((_, file)) = files.next_if(|(start, _)| *start <= at) {
+                    watched.file = file;
+                }
                 let ordinal = record.envelope.session;
                 match record.envelope.kind {
                     Kind::Meta => {
                         let Some(open) = opening(&record.payload) else {
                             continue;
                         };
-                        let entry = watched.entry(*process, ordinal, &open, true);
-                        if watched.open.insert(ordinal, open.clone()).is_none() {
+                        // It is told again in each file.
+                        let known = watched.open.get(&ordinal).map(|(file, _)| *file);
+                        let began = known.unwrap_or(watched.file);
+                        let entry = watched.entry(*process, ordinal, &open, (began, true));
+                        watched.open.insert(ordinal, (began, open.clone()));
+                        if known.is_none() {
                             let mut run = Run::new(entry);
                             run.open(open);
                             changes.push(Change::Began(Box::new(run)));
@@ -219,15 +228,17 @@ impl Watcher {
                     }
                     Kind::End => {
                         let open = watched.open.remove(&ordinal);
-                        ended.extend(open.map(|o| watched.entry(*process, ordinal, &o, false)));
+                        ended.extend(open.map(|(began, open)| {
+                            watched.entry(*process, ordinal, &open, (began, false))
+                        }));
                     }
                     _ => {}
                 }
             }
             if failed || watched.tail.is_over() {
                 over.push(*process);
-                for (ordinal, open) in std::mem::take(&mut watched.open) {
-                    ended.push(watched.entry(*process, ordinal, &open, false));
+                for (ordinal, (began, open)) in std::mem::take(&mut watched.open) {
+                    ended.push(watched.entry(*process, ordinal, &open, (began, false)));
                 }
             }
         }
@@ -277,14 +288,14 @@ impl Watcher {
         };
         let watched = Watched {
             tail: Tail::new(&self.store, process, first),
-            first,
+            file: first,
             header,
             open: BTreeMap::new(),
         };
         self.watched.insert(process, watched);
     }
 
-    /// Reads what ended, each file once for all.
+    /// Reads what ended, each file from the one on that a run began in once for all.
     fn end(&self, mut ended: Vec<RunEntry>, changes: &mut Vec<Change>) -> io::Result<()> {
         if ended.is_empty() {
             return Ok(());
@@ -303,7 +314,14 @@ impl Watcher {
 }
 
 impl Watched {
-    fn entry(&self, process: ProcessId, ordinal: u32, open: &SessionOpen, live: bool) -> RunEntry {
+    /// A run that began in this file, and whether it goes on.
+    fn entry(
+        &self,
+        process: ProcessId,
+        ordinal: u32,
+        open: &SessionOpen,
+        (file, live): (u32, bool),
+    ) -> RunEntry {
         let session = SessionId { process, ordinal };
         let http = open.transport == "http";
         RunEntry {
@@ -317,9 +335,9 @@ impl Watched {
             },
             header: self.header.clone(),
             segments: vec![SegmentPath {
-                path: SegmentPath::name(process, self.first, false).into(),
+                path: SegmentPath::name(process, file, false).into(),
                 process,
-                number: self.first,
+                number: file,
                 sealed: false,
             }],
             live,

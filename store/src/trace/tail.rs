@@ -41,6 +41,8 @@ pub struct Records {
     pub records: Vec<Record>,
     /// What cannot be read between them.
     pub damage: Vec<Damage>,
+    /// Where in the records a file begins, and its number.
+    pub files: Vec<(usize, u32)>,
 }
 
 impl Tail {
@@ -106,6 +108,7 @@ impl Tail {
         match File::open(&path) {
             Ok(file) => {
                 (self.file, self.at, self.seen) = (Some(file), 0, 0);
+                read.files.push((read.records.len(), self.number));
                 return Ok(true);
             }
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -120,6 +123,7 @@ impl Tail {
         match next {
             Some(sealed) if sealed.sealed => {
                 let segment = Segment::open(&sealed)?;
+                read.files.push((read.records.len(), sealed.number));
                 for record in segment.records() {
                     match record {
                         Ok(record) => read.records.push(record),
