@@ -1,6 +1,6 @@
 //! What is told of HTTP at the recorder's tap is read back as sessions and exchanges.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use agent_trace_model::{Caller, Channel, Ending, Finish, Stream, Tap};
 use agent_trace_store::Store;
