@@ -482,6 +482,48 @@ fn what_a_legacy_stream_says_before_its_endpoint_decides_nothing() {
 }
 
 #[test]
+fn a_request_may_be_told_before_what_tells_its_session() {
+    let relay = Relay::start();
+    let stream = relay.open(1000, "GET /sse\r\n");
+    stream.close(Up);
+    let begin = |head: &str, body: &str| {
+        let open = relay.open(2000, &format!("POST {head}"));
+        open.send(Up, body.as_bytes());
+        open.close(Up);
+        open
+    };
+    let legacy = begin("/m?a=b\r\n", INITIALIZE);
+    stream.respond(200, EVENTS);
+    stream.send(Down, b"event: endpoint\ndata: /m?a=b\n\n");
+    legacy.respond(202, "");
+    let first = begin("/mcp\r\n", INITIALIZE);
+    let id = "mcp-session-id: s1\r\n";
+    let named = begin(&format!("/mcp\r\n{id}"), CALL);
+    first.respond(200, id);
+    named.respond(200, JSON);
+    // Where nothing tells it is recorded all the same, and soon.
+    let silent = relay.open(1000, "GET /other\r\n");
+    silent.close(Up);
+    let other = begin("/x\r\n", CALL);
+    let start = Instant::now();
+    while relay.recorder.stats().sessions < 3 {
+        assert!(start.elapsed() < LIMIT);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let all = [stream, legacy, first, named, other, silent];
+    let all = all.map(|open| open.finish(Finish::Complete));
+    let read = relay.stop();
+    assert_eq!(
+        all.map(|exchange| read.session_of(exchange)),
+        [1, 1, 2, 2, 3, 3]
+    );
+    assert_eq!(
+        read.story(all[3]),
+        ["request", "Body", "response", "finished"]
+    );
+}
+
+#[test]
 fn without_ids_a_session_is_a_caller() {
     let relay = Relay::with(
         |_| {},

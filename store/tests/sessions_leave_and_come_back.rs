@@ -292,7 +292,25 @@ fn sessions_are_seen_to_begin_and_to_end() {
     j.end(1, Ending::ClientClosed);
     j.open(3, KeyKind::Caller);
     assert_eq!(poll(), ["began 3", "ended 1 1"]);
+    // What began in a later file is read from there on.
+    j.roll();
+    j.open(2, KeyKind::McpSession);
+    j.open(4, KeyKind::McpSession);
+    j.post(4, 2, &call("a"), 200, ANSWER);
+    assert_eq!(poll(), ["began 4"]);
+    j.end(4, Ending::ClientClosed);
+    j.end(2, Ending::ClientClosed);
+    let files = |change: &Change| match change {
+        Change::Ended(run) => {
+            assert!(run.is_whole() && !run.is_clipped());
+            (run.entry.session.ordinal, run.entry.segments.len())
+        }
+        Change::Began(_) => panic!("began"),
+    };
+    let ended: Vec<_> = watcher.poll().unwrap().iter().map(files).collect();
+    assert_eq!(ended, [(4, 1), (2, 2)]);
     j.close();
-    assert_eq!(poll(), ["ended 2 0", "ended 3 0"]);
-    assert_eq!(poll(), [""; 0]);
+    let ended: Vec<_> = watcher.poll().unwrap().iter().map(files).collect();
+    assert_eq!(ended, [(3, 2)]);
+    assert_eq!(watcher.poll().unwrap().len(), 0);
 }

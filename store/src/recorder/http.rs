@@ -14,16 +14,20 @@ mod sessions;
 use super::HttpListener;
 use super::ordinal::ByOrdinal;
 use super::queue::{Item, What};
+use super::recording::nanoseconds;
 use super::sink::{Place, Sink};
 use agent_trace_model::{Caller, Ending, Finish};
 use agent_trace_wire::Budget;
 use callers::Connections;
 use exchange::Exchange;
 use sessions::Sessions;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 /// The most exchanges that are followed at a time.
 const MOST_EXCHANGES: usize = 10_000;
+/// How long the end of a request waits for its session to be told: a tick.
+const EARLY: Duration = Duration::from_millis(10);
 /// The most memory for the windows of content codings.
 const WINDOWS: usize = 64 << 20;
 
@@ -31,6 +35,8 @@ const WINDOWS: usize = 64 << 20;
 pub(super) struct Http {
     exchanges: ByOrdinal<Exchange>,
     shared: Shared,
+    /// Exchanges the end of whose request waits, and since when.
+    deferred: VecDeque<(u32, u64)>,
     /// Bytes of exchanges that are too many, and since when.
     unfollowed: Option<(u64, u64)>,
 }
@@ -39,6 +45,8 @@ pub(super) struct Http {
 struct Shared {
     sessions: Sessions,
     connections: Connections,
+    /// How many exchanges of each source may still tell of a session.
+    telling: HashMap<u32, u32>,
     frames: Budget,
     windows: Budget,
 }
@@ -50,9 +58,11 @@ impl Http {
             shared: Shared {
                 sessions: Sessions::default(),
                 connections: Connections::default(),
+                telling: HashMap::new(),
                 frames,
                 windows: Budget::new(WINDOWS),
             },
+            deferred: VecDeque::new(),
             unfollowed: None,
         }
     }
@@ -82,6 +92,9 @@ impl Http {
             return;
         };
         exchange.take(item, bytes, callers, &mut self.shared, sink);
+        if exchange.deferred == Some(item.at) {
+            self.deferred.push_back((number, item.at));
+        }
         if let What::Finished(_) = item.what {
             self.exchanges.remove(&number);
         }
@@ -133,17 +146,30 @@ impl Http {
         self.shared.sessions.end_all(at, Ending::RelayStopped, sink);
     }
 
-    /// Ends sessions that were idle for long, and tells what was not followed.
+    /// Ends sessions that were idle for long, and tells what was not followed, or waited.
     pub(super) fn sweep(&mut self, now: Duration, sink: &mut Sink) {
         if let Some((bytes, since)) = self.unfollowed.take() {
             sink.gap("too_many_exchanges", Place::process(since), bytes, None);
         }
+        let due = nanoseconds(now.saturating_sub(EARLY));
+        while let Some((number, at)) = self.deferred.pop_front_if(|(_, at)| *at <= due) {
+            if let Some(exchange) = self.exchanges.get_mut(&number)
+                && exchange.deferred == Some(at)
+            {
+                exchange.close_request(&mut self.shared, sink);
+            }
+        }
         self.shared.sessions.sweep(now, sink);
     }
 
-    /// When a session may have been idle for long.
+    /// When there is something to sweep.
     pub(super) fn wakes_in(&self, now: Duration) -> Option<Duration> {
-        self.shared.sessions.wakes_in(now)
+        let deferred = self.deferred.front().map(|(_, at)| {
+            let due = Duration::from_nanos(*at) + EARLY;
+            due.saturating_sub(now)
+        });
+        let idle = self.shared.sessions.wakes_in(now);
+        deferred.into_iter().chain(idle).min()
     }
 
     /// How many sessions are open, and how many there were.

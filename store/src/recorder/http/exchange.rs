@@ -36,6 +36,8 @@ pub(super) struct Exchange {
     about: About,
     inbound: Flow,
     outbound: Flow,
+    /// When the end of its request was told, where that waits for its session to be told.
+    pub(super) deferred: Option<u64>,
     /// Its end may have been lost.
     pub(super) doubtful: bool,
 }
@@ -64,6 +66,8 @@ pub(super) struct About {
     /// Events without data that came before one that tells the session.
     held: Vec<(Place, Vec<u8>)>,
     status: u16,
+    /// It counts among those that may still tell of a session.
+    tells: bool,
     bytes: [u64; 2],
 }
 
@@ -159,10 +163,12 @@ impl Exchange {
                 altered: Vec::new(),
                 held: Vec::new(),
                 status: 0,
+                tells: false,
                 bytes: [0; 2],
             },
             inbound: Flow::default(),
             outbound: Flow::default(),
+            deferred: None,
             doubtful: false,
         }
     }
@@ -176,6 +182,7 @@ impl Exchange {
         sink: &mut Sink,
     ) {
         self.doubtful = false;
+        self.close_request(shared, sink);
         let about = &mut self.about;
         let place = Place {
             session: 0,
@@ -224,6 +231,9 @@ impl Exchange {
                 shared.sessions.lost(place.session, lost.body);
                 sink.queue_was_full(place, *lost);
             }
+            What::Closed if index == 0 && about.is_early(shared) => {
+                self.deferred = Some(item.at);
+            }
             What::Closed => {
                 flow.closed = true;
                 let end = Input::End { broken: false };
@@ -248,10 +258,26 @@ impl Exchange {
             // Not of an exchange.
             What::Ended(_) | What::Forgotten(_) | What::Listener(_) | What::Stop => {}
         }
+        let tells = !matches!(item.what, What::Finished(_)) && self.about.may_tell();
+        self.about.telling(tells, shared);
+    }
+
+    /// Takes the end of the request, if that waits.
+    pub(super) fn close_request(&mut self, shared: &mut Shared, sink: &mut Sink) {
+        let Some(told) = self.deferred.take() else {
+            return;
+        };
+        let (about, flow) = (&mut self.about, &mut self.inbound);
+        flow.closed = true;
+        let place = about.at(Stream::ClientToServer, flow.last.unwrap_or(told));
+        flow.take(Input::End { broken: false }, place, about, shared, sink);
+        about.settle(shared, told, sink);
     }
 
     /// Ends the exchange.
     pub(super) fn finish(&mut self, at: u64, finish: Finish, shared: &mut Shared, sink: &mut Sink) {
+        self.close_request(shared, sink);
+        self.about.telling(false, shared);
         let about = &mut self.about;
         let flows = [
             (&mut self.inbound, Stream::ClientToServer),
@@ -319,6 +345,37 @@ impl About {
                 .begin(self.source, caller, agent, credentials);
         }
         self.request = Some((at, bytes.to_vec()));
+    }
+
+    /// Whether it may still tell of a session: by an `endpoint` event, or by the id in the
+    /// answer to its `initialize`.
+    fn may_tell(&self) -> bool {
+        let undecided = self.session.is_none() && self.session_id.is_none();
+        self.method == Method::Get && undecided
+            || self.begins == Begins::Initialize && self.status == 0
+    }
+
+    fn telling(&mut self, tells: bool, shared: &mut Shared) {
+        if std::mem::replace(&mut self.tells, tells) == tells {
+            return;
+        }
+        let count = shared.telling.entry(self.source).or_default();
+        *count = if tells {
+            *count + 1
+        } else {
+            count.saturating_sub(1)
+        };
+    }
+
+    /// Whether its session may be told in another exchange only after its request: the order
+    /// of what is told is right within a stream, and not across exchanges.
+    fn is_early(&self, shared: &Shared) -> bool {
+        let waits = self.session.is_none() && self.method == Method::Post && !self.modern;
+        waits
+            && shared
+                .telling
+                .get(&self.source)
+                .is_some_and(|&count| count > 0)
     }
 
     /// The answer's head came.

@@ -73,6 +73,7 @@ fn ten_thousand_exchanges_leave_nothing_behind() {
     }
     assert_eq!(told.http.exchanges.len(), 0);
     assert_eq!(told.http.shared.frames.used(), 0);
+    assert_eq!(told.http.deferred.len(), 0);
     assert!(told.http.shared.connections.size() <= 1024);
     assert!(told.http.shared.sessions.size() <= 2 * 4096);
     assert_eq!(told.http.sessions(), (4096, 10_000));
