@@ -22,7 +22,7 @@ pub(super) fn hide(
     hidden: &mut Vec<Redaction>,
 ) -> Option<bool> {
     let is_endpoint = is_endpoint(raw);
-    if !is_endpoint && !(joined && rules) {
+    if !(is_endpoint || joined && rules) {
         return None;
     }
     let (mut text, mut within) = (Vec::new(), Vec::new());

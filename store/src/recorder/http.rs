@@ -152,7 +152,8 @@ impl Http {
             sink.gap("too_many_exchanges", Place::process(since), bytes, None);
         }
         let due = nanoseconds(now.saturating_sub(EARLY));
-        while let Some((number, at)) = self.deferred.pop_front_if(|(_, at)| *at <= due) {
+        while let Some(&(number, at)) = self.deferred.front().filter(|(_, at)| *at <= due) {
+            self.deferred.pop_front();
             if let Some(exchange) = self.exchanges.get_mut(&number)
                 && exchange.deferred == Some(at)
             {
