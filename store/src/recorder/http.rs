@@ -2,6 +2,7 @@
 //!
 //! The relay parses nothing, so which exchanges belong together is found out here:
 //! - `exchange`: one exchange, whose session may only be known once its first message is
+//! - `known`: what matters of a head
 //! - `flow`: one direction of it: content coding, events or a body
 //! - `sessions`: which sessions there are, and when one ends
 //! - `callers`: who calls, and which process of this machine that is
@@ -9,6 +10,7 @@
 mod callers;
 mod exchange;
 mod flow;
+mod known;
 mod sessions;
 
 use super::HttpListener;

@@ -7,6 +7,7 @@
 use super::Shared;
 use super::callers::Who;
 use super::flow::{Flow, Input};
+use super::known::{Known, body_of};
 use super::sessions::Key;
 use crate::journal::header::{Altered, Finished, Meta};
 use crate::recorder::events::is_endpoint;
@@ -15,7 +16,7 @@ use crate::recorder::queue::{Item, What};
 use crate::recorder::sink::{Place, Sink};
 use agent_trace_model::{Caller, Channel, Ending, Finish, Stream};
 use agent_trace_wire::frame::{Frame, Framing};
-use agent_trace_wire::http::{Head, is_event_stream};
+use agent_trace_wire::http::Head;
 use agent_trace_wire::message::{MessageKind, beginning, messages};
 use std::rc::Rc;
 
@@ -52,11 +53,14 @@ pub(super) struct About {
     /// Heads that are not written yet, and when they came.
     request: Option<(u64, Vec<u8>)>,
     response: Option<(u64, Vec<u8>)>,
-    /// What was altered before the session was known: where, from what, to what.
-    altered: Vec<(Place, Box<[u8]>, Box<[u8]>)>,
+    /// What was altered before the session was known.
+    altered: Vec<Change>,
     status: u16,
     bytes: [u64; 2],
 }
+
+/// Where something was altered, from what, and to what.
+type Change = (Place, Box<[u8]>, Box<[u8]>);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Method {
@@ -89,45 +93,6 @@ enum Evidence<'a> {
     Endpoint(&'a [u8]),
     /// Nothing more will tell.
     Nothing,
-}
-
-/// What the head of a request says, as far as it matters here.
-struct Known<'a> {
-    /// See [`body_of`].
-    body: (bool, bool),
-    version: Option<&'a [u8]>,
-    session: Option<&'a [u8]>,
-    method: Option<&'a [u8]>,
-    agent: Option<&'a [u8]>,
-    credentials: Option<&'a [u8]>,
-}
-
-impl<'a> Known<'a> {
-    fn of(head: &Head<'a>) -> Self {
-        let [media, coding, version, session, method, agent, credentials] = head.first([
-            "content-type",
-            "content-encoding",
-            "mcp-protocol-version",
-            "mcp-session-id",
-            "mcp-method",
-            "user-agent",
-            "authorization",
-        ]);
-        Self {
-            body: body_of([media, coding]),
-            version,
-            session,
-            method,
-            agent,
-            credentials,
-        }
-    }
-}
-
-/// By `Content-Type` and `Content-Encoding`: whether a body is an event stream, and whether it
-/// is coded.
-fn body_of([media, coding]: [Option<&[u8]>; 2]) -> (bool, bool) {
-    (media.is_some_and(is_event_stream), coding.is_some())
 }
 
 impl Exchange {
