@@ -935,7 +935,7 @@ fn each_file_says_which_sessions_it_is_of() {
 #[test]
 #[ignore = "a measurement: run it with --ignored --nocapture"]
 fn what_a_small_exchange_costs() {
-    measure(CALL, ANSWER);
+    println!("{}", measure(CALL, ANSWER));
 }
 
 /// Argument and result of about 2 kB each.
@@ -950,10 +950,10 @@ fn what_a_larger_exchange_costs() {
     let answer = format!(
         r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}"#
     );
-    measure(&call, &answer);
+    println!("{}", measure(&call, &answer));
 }
 
-fn measure(call: &str, answer: &str) {
+fn measure(call: &str, answer: &str) -> String {
     let relay = Relay::start();
     let headers = "accept: application/json, text/event-stream\r\naccept-encoding: gzip, deflate\r\naccept-language: *\r\nconnection: keep-alive\r\nmcp-protocol-version: 2025-11-25\r\nmcp-session-id: 5f0c2a4491d34c589d550a2b6e1f7c3d\r\nsec-fetch-mode: cors\r\n";
     let headers = format!("{headers}content-length: {}\r\n", call.len());
@@ -971,11 +971,12 @@ fn measure(call: &str, answer: &str) {
             std::thread::sleep(Duration::from_micros(200));
         }
     }
-    println!(
-        "{:?} an exchange in all, {:?} of it to tell it",
-        start.elapsed() / count,
-        busy / count
-    );
+    let all = start.elapsed();
     assert_eq!(relay.recorder.stats().lost_bytes, 0);
     assert!(relay.recorder.stop(LIMIT));
+    format!(
+        "{:?} an exchange in all, {:?} of it to tell it",
+        all / count,
+        busy / count
+    )
 }

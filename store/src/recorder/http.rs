@@ -2,14 +2,18 @@
 //!
 //! The relay parses nothing, so which exchanges belong together is found out here:
 //! - `exchange`: one exchange, whose session may only be known once its first message is
+//! - `known`: what matters of a head
 //! - `flow`: one direction of it: content coding, events or a body
+//! - `target`: the target of a request, and the URI of an `endpoint`
 //! - `sessions`: which sessions there are, and when one ends
 //! - `callers`: who calls, and which process of this machine that is
 
 mod callers;
 mod exchange;
 mod flow;
+mod known;
 mod sessions;
+mod target;
 
 use super::HttpListener;
 use super::ordinal::ByOrdinal;

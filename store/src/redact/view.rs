@@ -36,7 +36,7 @@ impl<'r> Scan<'r> {
     /// All secrets in one message: JSON if it is, else text.
     pub(super) fn message(redactor: &'r Redactor, text: &[u8]) -> (Vec<Hit>, Notes) {
         let mut hits = Vec::new();
-        let lone = has_lone_secret(text);
+        let lone = has_lone_secret(text) || has_escaped_slash(text);
         let mut scan = Self {
             redactor,
             notes: Notes::default(),
@@ -200,16 +200,34 @@ impl<'r> Scan<'r> {
     }
 }
 
-/// Whether `text` has what can be a secret of AWS, or an escaped slash, behind which one hides.
+/// Whether `text` has what can be a secret of AWS.
 pub(super) fn has_lone_secret(text: &[u8]) -> bool {
-    let escaped = |at: usize| text.get(at + 1) == Some(&b'/');
     aws_secrets(text, AwsSecrets::Lone).next().is_some()
-        || memchr::memchr_iter(b'\\', text).any(escaped)
+}
+
+/// Whether `text` has an escaped slash, behind which a secret of AWS hides.
+fn has_escaped_slash(text: &[u8]) -> bool {
+    has_pair(text, |first, second| (first == b'\\') & (second == b'/'))
 }
 
 /// Whether `text` has a `\u` or `\/`: other escapes stand for bytes that no anchor has.
 pub(super) fn has_odd_escape(text: &[u8]) -> bool {
-    memchr::memchr_iter(b'\\', text).any(|at| matches!(text.get(at + 1), Some(b'u' | b'/')))
+    has_pair(text, |first, second| {
+        (first == b'\\') & ((second == b'u') | (second == b'/'))
+    })
+}
+
+/// Whether two bytes beside each other are such. Text in JSON has escapes by the dozen, and
+/// stopping at each costs more than looking at all bytes: within a chunk nothing branches.
+fn has_pair(text: &[u8], is: impl Fn(u8, u8) -> bool) -> bool {
+    const CHUNK: usize = 128;
+    let seconds = text.get(1..).unwrap_or_default();
+    text.chunks(CHUNK)
+        .zip(seconds.chunks(CHUNK))
+        .any(|(firsts, seconds)| {
+            let pairs = firsts.iter().zip(seconds);
+            pairs.fold(false, |any, (&first, &second)| any | is(first, second))
+        })
 }
 
 /// All of a message as one secret, in which JSON stays JSON.
@@ -412,5 +430,10 @@ mod tests {
         assert!(has_odd_escape(br"a\/b"));
         assert!(has_odd_escape(br"a\\u0041"));
         assert!(!has_odd_escape(br#"a\n\"\\b"#));
+        for at in 0..300 {
+            let text = [&vec![b'/'; at][..], b"\\/", &vec![b'u'; 300 - at]].concat();
+            assert!(has_odd_escape(&text) && has_escaped_slash(&text), "{at}");
+            assert!(!has_odd_escape(&text[..=at]) && !has_odd_escape(&text[at + 1..]));
+        }
     }
 }

@@ -8,7 +8,9 @@
 use super::Shared;
 use super::callers::Who;
 use super::flow::{Flow, Input};
+use super::known::{Known, body_of};
 use super::sessions::{Key, LONGEST_KEY};
+use super::target::{path_and_query, resolve};
 use crate::journal::header::{Altered, Finished, Meta};
 use crate::journal::{Flags, Kind};
 use crate::recorder::events::is_endpoint;
@@ -17,7 +19,7 @@ use crate::recorder::queue::{Item, What};
 use crate::recorder::sink::{Piece, Place, Sink};
 use agent_trace_model::{Caller, Channel, Ending, Finish, Stream};
 use agent_trace_wire::frame::{Frame, Framing};
-use agent_trace_wire::http::{Head, is_event_stream};
+use agent_trace_wire::http::Head;
 use agent_trace_wire::message::{MessageKind, beginning, messages};
 use agent_trace_wire::sse;
 use std::rc::Rc;
@@ -102,45 +104,6 @@ enum Evidence<'a> {
     Endpoint(&'a [u8]),
     /// Nothing more will tell.
     Nothing,
-}
-
-/// What the head of a request says, as far as it matters here.
-struct Known<'a> {
-    /// See [`body_of`].
-    body: (bool, bool),
-    version: Option<&'a [u8]>,
-    session: Option<&'a [u8]>,
-    method: Option<&'a [u8]>,
-    agent: Option<&'a [u8]>,
-    credentials: Option<&'a [u8]>,
-}
-
-impl<'a> Known<'a> {
-    fn of(head: &Head<'a>) -> Self {
-        let [media, coding, version, session, method, agent, credentials] = head.first([
-            "content-type",
-            "content-encoding",
-            "mcp-protocol-version",
-            "mcp-session-id",
-            "mcp-method",
-            "user-agent",
-            "authorization",
-        ]);
-        Self {
-            body: body_of([media, coding]),
-            version,
-            session,
-            method,
-            agent,
-            credentials,
-        }
-    }
-}
-
-/// By `Content-Type` and `Content-Encoding`: whether a body is an event stream, and whether it
-/// is coded.
-fn body_of([media, coding]: [Option<&[u8]>; 2]) -> (bool, bool) {
-    (media.is_some_and(is_event_stream), coding.is_some())
 }
 
 impl Exchange {
@@ -637,58 +600,9 @@ fn holds_initialize(text: &[u8], cut: bool) -> bool {
         .any(|message| is(&message))
 }
 
-/// Path and query of a URI: what a client sends as its target.
-fn path_and_query(uri: &[u8]) -> &[u8] {
-    let uri = uri.split(|&byte| byte == b'#').next().unwrap_or_default();
-    let Some(rest) = after_scheme(uri) else {
-        return uri;
-    };
-    let path = rest.iter().position(|byte| matches!(byte, b'/' | b'?'));
-    path.map_or(b"/", |path| &rest[path..])
-}
-
-/// What follows `http://`, if the URI is absolute.
-fn after_scheme(uri: &[u8]) -> Option<&[u8]> {
-    let end = memchr::memmem::find(uri, b"://")?;
-    let named = end > 0 && uri[..end].iter().all(u8::is_ascii_alphabetic);
-    named.then_some(&uri[end + 3..])
-}
-
-/// The target that a client makes of an endpoint's URI, which it got from this target.
-fn resolve(base: &[u8], uri: &[u8]) -> Vec<u8> {
-    let uri = uri.trim_ascii();
-    let target = path_and_query(uri);
-    if after_scheme(uri).is_some() || target.starts_with(b"/") {
-        return target.to_vec();
-    }
-    let path = base.split(|&byte| byte == b'?').next().unwrap_or_default();
-    let folder = path.iter().rposition(|&byte| byte == b'/');
-    let kept = match target.first() {
-        Some(b'?') => path,
-        _ => &path[..folder.map_or(0, |at| at + 1)],
-    };
-    [kept, target].concat()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_endpoint_is_found_under_the_target_that_clients_make_of_it() {
-        for (uri, target) in [
-            ("/message?sessionId=1", "/message?sessionId=1"),
-            ("http://x:1/message?a=b#c", "/message?a=b"),
-            ("https://x", "/"),
-            ("message?a=b", "/v1/message?a=b"),
-            ("?a=b", "/v1/sse?a=b"),
-            ("/m?to=http://y/z", "/m?to=http://y/z"),
-            (" /m ", "/m"),
-        ] {
-            let resolved = resolve(b"/v1/sse?x", uri.as_bytes());
-            assert_eq!(String::from_utf8_lossy(&resolved), target, "{uri}");
-        }
-    }
 
     #[test]
     fn initialize_is_a_request_by_that_name() {
