@@ -3,7 +3,7 @@
 //! A flag counts before an environment variable, that before the configuration file, that
 //! before the default. The file is TOML; unknown names in it are refused.
 //!
-//! - [`file`]: the tables of the file
+//! - [`mod@file`]: the tables of the file
 //! - [`relay`]: HTTP listeners
 //! - [`place`]: where the file and the data directory are
 //! - [`fault`]: what is wrong with a file, in words

@@ -5,7 +5,7 @@
 //! - [`listeners`]: from those that are to those that are wanted
 //! - [`admin`], [`metrics`]: how it does, over HTTP
 //! - [`launch`]: starting it in the background, and ending it
-//! - [`unit`]: having the system start it
+//! - [`mod@unit`]: having the system start it
 //!
 //! Its main thread waits for signals, for commands and for who asks how it does; threads of
 //! the relay and of the recorder do the work. One token ends all of it.

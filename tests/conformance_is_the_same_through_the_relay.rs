@@ -13,6 +13,9 @@ use support::http_peers::{
 use support::peers::{Peers, folder, missing};
 use support::{Home, skip};
 
+/// How often a difference may be down to time.
+const ATTEMPTS: usize = 3;
+
 /// Tests the example server for what a revision requires, directly and through the relay.
 /// `all` is how many checks pass directly; fewer mean that the test proves less than it did.
 fn server(revision: &str, all: usize) {
@@ -25,17 +28,26 @@ fn server(revision: &str, all: usize) {
     let check = |base: String, out: &str| {
         check_server(&home, &format!("{base}/mcp"), revision, &home.at(out))
     };
-    let (direct, relayed) = scope(|threads| {
-        let direct = threads.spawn(|| check(server.url(), "direct"));
-        let relayed = check(relay.url(), "relayed");
-        (direct.join().unwrap(), relayed)
-    });
-    assert_eq!(differences(&direct, &relayed), [""; 0]);
-    assert!(
-        passed(&direct) >= all,
-        "{} pass: {direct:#?}",
-        passed(&direct)
-    );
+    // Some checks of the suite have time limits of their own, which a busy machine misses with
+    // and without a relay. What a relay changes differs each time.
+    let mut faults = Vec::new();
+    for attempt in 1..=ATTEMPTS {
+        let out = format!("direct-{attempt}");
+        let (direct, relayed) = scope(|threads| {
+            let direct = threads.spawn(|| check(server.url(), &out));
+            let relayed = check(relay.url(), &format!("relayed-{attempt}"));
+            (direct.join().unwrap(), relayed)
+        });
+        faults = differences(&direct, &relayed);
+        if passed(&direct) < all {
+            faults.push(format!("{} pass: {direct:#?}", passed(&direct)));
+        }
+        if faults.is_empty() {
+            break;
+        }
+        eprintln!("attempt {attempt}: {faults:#?}");
+    }
+    assert_eq!(faults, [""; 0]);
     let ended = relay.stop();
     assert_eq!(ended.code, 0, "{ended:?}");
 }

@@ -4,8 +4,8 @@
 //! one of a stdio relay process, or one of many that an HTTP relay process recorded. [`Runs`]
 //! is what the index will take over.
 //!
-//! - [`listing`]: which runs there are
-//! - [`read`]: the runs of a process, in one pass over its files
+//! - `listing`: which runs there are
+//! - `read`: the runs of a process, in one pass over its files
 //! - [`run`]: everything that was recorded of one run
 //! - [`exchange`]: its HTTP exchanges
 //! - [`step`]: its frames, and the steps that they make up

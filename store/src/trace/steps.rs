@@ -11,9 +11,9 @@
 //! Steps grow record by record, in the order of the monotonic clock, so that a run can be
 //! followed without reading it anew.
 //!
-//! - [`at`]: the messages in a frame
-//! - [`http`]: what the exchanges say about the steps
-//! - [`rounds`]: requests that are repeated with the input that the server asked for
+//! - `at`: the messages in a frame
+//! - `http`: what the exchanges say about the steps
+//! - `rounds`: requests that are repeated with the input that the server asked for
 
 mod at;
 mod http;
