@@ -2,6 +2,7 @@
 //!
 //! The relay parses nothing, so which exchanges belong together is found out here:
 //! - `exchange`: one exchange, whose session may only be known once its first message is
+//! - `initialize`: the request that begins a session
 //! - `known`: what matters of a head
 //! - `flow`: one direction of it: content coding, events or a body
 //! - `target`: the target of a request, and the URI of an `endpoint`
@@ -11,6 +12,7 @@
 mod callers;
 mod exchange;
 mod flow;
+mod initialize;
 mod known;
 mod sessions;
 mod target;

@@ -8,6 +8,7 @@
 use super::Shared;
 use super::callers::Who;
 use super::flow::{Flow, Input};
+use super::initialize::holds_initialize;
 use super::known::{Known, body_of};
 use super::sessions::{Key, LONGEST_KEY};
 use super::target::{path_and_query, resolve};
@@ -20,7 +21,6 @@ use crate::recorder::sink::{Piece, Place, Sink};
 use agent_trace_model::{Caller, Channel, Ending, Finish, Stream};
 use agent_trace_wire::frame::{Frame, Framing};
 use agent_trace_wire::http::Head;
-use agent_trace_wire::message::{MessageKind, beginning, messages};
 use agent_trace_wire::sse;
 use std::rc::Rc;
 
@@ -580,51 +580,5 @@ impl About {
         };
         let answered = !matches!(self.status, 0 | 404);
         sessions.leave(session, at, answered, ending, sink);
-    }
-}
-
-fn holds_initialize(text: &[u8], cut: bool) -> bool {
-    // A quick no for the others.
-    if memchr::memmem::find(text, b"initialize").is_none() {
-        return false;
-    }
-    let is = |message: &agent_trace_wire::message::Message<'_>| {
-        message.kind == MessageKind::Request && message.method.as_deref() == Some("initialize")
-    };
-    if cut {
-        return beginning(text).is_some_and(|message| is(&message));
-    }
-    messages(text)
-        .into_iter()
-        .flatten()
-        .any(|message| is(&message))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn initialize_is_a_request_by_that_name() {
-        assert!(holds_initialize(
-            br#"{"id":1,"method":"initialize"}"#,
-            false
-        ));
-        assert!(holds_initialize(
-            br#"{"id":1,"method":"initialize","params":{"x":"#,
-            true
-        ));
-        assert!(holds_initialize(
-            br#"[{"id":1,"method":"initialize"}]"#,
-            false
-        ));
-        assert!(!holds_initialize(
-            br#"{"method":"notifications/initialized"}"#,
-            false
-        ));
-        assert!(!holds_initialize(
-            br#"{"id":1,"method":"x","params":"initialize"}"#,
-            false
-        ));
     }
 }
