@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout)]
 
 use agent_trace_store::Store;
-use agent_trace_store::trace::Runs;
+use agent_trace_store::trace::Sessions;
 use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -15,6 +15,7 @@ mod config;
 #[cfg(unix)]
 mod daemon;
 mod error;
+mod query;
 mod recording;
 mod render;
 mod serving;

@@ -11,7 +11,7 @@ pub(crate) mod time;
 
 use agent_trace_model::{Ending, Finish};
 use agent_trace_store::journal::header::KeyKind;
-use agent_trace_store::trace::run::{Failure, Run, Standing};
+use agent_trace_store::trace::session::{Failure, Session, Standing};
 
 /// Digits of a run's id that are shown.
 const SHORT_ID: usize = 8;
@@ -24,7 +24,7 @@ pub(crate) fn short(id: impl std::fmt::Display) -> String {
 }
 
 /// How a run stands, in a few words.
-pub(crate) fn status(run: &Run) -> String {
+pub(crate) fn status(run: &Session) -> String {
     let standing = match run.standing() {
         Standing::Live => "live",
         Standing::Ended => "ok",
@@ -50,7 +50,7 @@ pub(crate) fn status(run: &Run) -> String {
     text
 }
 
-fn ending(run: &Run) -> Option<Ending> {
+fn ending(run: &Session) -> Option<Ending> {
     run.end.as_ref().map(|end| end.end.ending)
 }
 

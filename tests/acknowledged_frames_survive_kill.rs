@@ -7,8 +7,8 @@ mod support;
 
 use agent_trace_model::Stream;
 use agent_trace_store::journal::Kind;
-use agent_trace_store::trace::run::Standing;
-use agent_trace_store::trace::{Run, Runs};
+use agent_trace_store::trace::session::Standing;
+use agent_trace_store::trace::{Session as Run, Sessions};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@
 mod support;
 
 use agent_trace_store::Store;
-use agent_trace_store::trace::Runs;
+use agent_trace_store::trace::Sessions;
 use std::path::Path;
 use std::process::Command;
 use support::{Home, Said};

@@ -7,7 +7,7 @@
 mod support;
 
 use agent_trace_model::{Finish, Outcome};
-use agent_trace_store::trace::{Exchange, Run};
+use agent_trace_store::trace::{Exchange, Session as Run};
 use support::http::{
     EVENTS, LAST_CHUNK, Origin, Pair, answer, chunk, get_events, json_answer, post, post_with,
 };

@@ -8,7 +8,7 @@
 #[path = "support/support.rs"]
 mod support;
 
-use agent_trace_store::trace::Run;
+use agent_trace_store::trace::Session as Run;
 use std::time::Duration;
 use support::disks::slow_disk;
 use support::recorded::{ClientToServer, ServerToClient, Stderr};

@@ -7,7 +7,7 @@
 mod support;
 
 use agent_trace_model::Outcome;
-use agent_trace_store::trace::Run;
+use agent_trace_store::trace::Session as Run;
 use std::ffi::OsString;
 use support::peers::Peers::{self, Node, Python};
 use support::peers::{drive, inspect, missing, node_server, python_server, relayed};

@@ -7,7 +7,7 @@
 mod support;
 
 use agent_trace_store::journal::Flags;
-use agent_trace_store::trace::run::Standing;
+use agent_trace_store::trace::session::Standing;
 use std::fs;
 use std::time::{Duration, Instant};
 use support::disks::{SmallDisk, slow_disk};
@@ -216,7 +216,7 @@ fn a_store_that_can_only_be_made_later_begins_with_a_gap() {
     wait_for("the gap", || {
         talk.call("again");
         let run = home.store();
-        use agent_trace_store::trace::Runs;
+        use agent_trace_store::trace::Sessions;
         let run = run.list().ok()?.runs.pop()?;
         (!home.store().open(&run).ok()?.gaps.is_empty()).then_some(())
     });

@@ -7,8 +7,8 @@
 mod support;
 
 use agent_trace_model::Ending;
-use agent_trace_store::trace::Run;
-use agent_trace_store::trace::run::Standing;
+use agent_trace_store::trace::Session as Run;
+use agent_trace_store::trace::session::Standing;
 use std::fs;
 use std::process::Command;
 use std::time::Duration;

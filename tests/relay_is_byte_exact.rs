@@ -9,7 +9,7 @@
 mod support;
 
 use agent_trace_store::key;
-use agent_trace_store::trace::Run;
+use agent_trace_store::trace::Session as Run;
 use std::time::Duration;
 use support::recorded::{ClientToServer, ServerToClient, Stderr};
 use support::recorded::{assert_recorded, frames, records, steps};

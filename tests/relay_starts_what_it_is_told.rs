@@ -7,7 +7,7 @@
 mod support;
 
 use agent_trace_model::Ending;
-use agent_trace_store::trace::run::Standing;
+use agent_trace_store::trace::session::Standing;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;

@@ -5,7 +5,7 @@ use crate::client::{Tally, Traffic};
 use crate::verdict::Recorded;
 use agent_trace_model::Stream;
 use agent_trace_store::Store;
-use agent_trace_store::trace::{Run, Runs};
+use agent_trace_store::trace::{Session, Sessions};
 
 /// Compares the runs of a store, all of which have ended, with the sessions that they record,
 /// in the order in which these began. There are no secrets in the traffic, so payloads are
@@ -32,7 +32,7 @@ pub(crate) fn in_length(store: &Store, sessions: &[Traffic]) -> Result<Recorded>
 fn compare(
     store: &Store,
     sessions: &[Traffic],
-    is_same: impl Fn(&Run, Stream, &Tally) -> bool,
+    is_same: impl Fn(&Session, Stream, &Tally) -> bool,
 ) -> Result<Recorded> {
     let listing = store.list()?;
     let (found, expected) = (listing.runs.len(), sessions.len());
@@ -83,7 +83,10 @@ fn compare(
     Ok(result)
 }
 
-fn frames(run: &Run, stream: Stream) -> impl Iterator<Item = &agent_trace_store::journal::Record> {
+fn frames(
+    run: &Session,
+    stream: Stream,
+) -> impl Iterator<Item = &agent_trace_store::journal::Record> {
     let of_stream =
         move |record: &&agent_trace_store::journal::Record| record.envelope.stream == stream;
     run.frames
@@ -93,7 +96,7 @@ fn frames(run: &Run, stream: Stream) -> impl Iterator<Item = &agent_trace_store:
 }
 
 /// What gaps of this stream count, and those that do not tell their stream.
-fn gaps(run: &Run, stream: Stream) -> u64 {
+fn gaps(run: &Session, stream: Stream) -> u64 {
     let gaps = run.gaps.iter().map(|(_, gap)| gap);
     let here = gaps.filter(|gap| gap.stream.is_none_or(|of| of == stream));
     here.map(|gap| gap.bytes).sum()

@@ -4,11 +4,16 @@
 //!   ([`Tap`])
 //! - [`id`]: how processes, sessions and runs are named
 //! - [`end`]: how a session, and an HTTP exchange, ended
+//! - [`exchange`]: HTTP exchanges
+//! - [`step`], [`story`]: a run as one ordered list of steps
 //! - [`outcome`]: what happened to a step
 
 pub mod end;
+pub mod exchange;
 pub mod id;
 pub mod outcome;
+pub mod step;
+pub mod story;
 pub mod stream;
 
 pub use end::{End, Ending, Finish};

@@ -9,7 +9,7 @@ use crate::config::Flags;
 use crate::error::{CommandError, exit};
 use crate::render::{lines, short, status};
 use agent_trace_store::Store;
-use agent_trace_store::trace::{Run, Runs};
+use agent_trace_store::trace::{Session, Sessions};
 use client::Client;
 use owo_colors::OwoColorize;
 use serde_json::json;
@@ -85,7 +85,7 @@ fn program() -> String {
     }
 }
 
-fn print(out: &mut impl Write, run: &Run, args: &Demo) -> io::Result<()> {
+fn print(out: &mut impl Write, run: &Session, args: &Demo) -> io::Result<()> {
     let failures = run.failures();
     let status = status(run);
     let status = if failures.is_empty() {

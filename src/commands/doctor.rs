@@ -9,8 +9,8 @@ use crate::recording::is_off;
 use crate::render::time::bytes;
 use crate::render::{short, time};
 use agent_trace_store::redact::{Key, Redactor};
-use agent_trace_store::trace::run::Standing;
-use agent_trace_store::trace::{Run, Runs};
+use agent_trace_store::trace::session::Standing;
+use agent_trace_store::trace::{Session, Sessions};
 use agent_trace_store::{Store, key};
 use owo_colors::OwoColorize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -186,7 +186,7 @@ fn runs(store: &Store, found: &mut Vec<(&'static str, Found)>) {
 }
 
 /// What the recording of a run went through.
-fn trouble(run: &Run) -> Option<String> {
+fn trouble(run: &Session) -> Option<String> {
     let mut what = Vec::new();
     for (_, gap) in &run.gaps {
         let reason = crate::render::escape::text(gap.reason.as_bytes(), 80);

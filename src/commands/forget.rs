@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::render::short;
 use agent_trace_store::retention;
-use agent_trace_store::trace::Runs;
+use agent_trace_store::trace::Sessions;
 use std::io::Write;
 
 pub(crate) fn run(args: &Forget, config: &Config) -> Result<u8, CommandError> {

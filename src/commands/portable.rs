@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::render::short;
 use agent_trace_store::portable;
-use agent_trace_store::trace::Runs;
+use agent_trace_store::trace::Sessions;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;

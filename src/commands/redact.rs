@@ -7,7 +7,7 @@ use crate::render::short;
 use crate::render::table::{self, Align};
 use agent_trace_store::key;
 use agent_trace_store::redact::{Redaction, Redactor};
-use agent_trace_store::trace::Runs;
+use agent_trace_store::trace::Sessions;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 

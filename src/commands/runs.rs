@@ -11,7 +11,7 @@ use crate::render::escape::text;
 use crate::render::json::{self, RunLine};
 use crate::render::table::{self, Align};
 use crate::render::{short, status, time};
-use agent_trace_store::trace::{FindError, Run, Runs};
+use agent_trace_store::trace::{FindError, Session, Sessions};
 use owo_colors::OwoColorize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     Ok(exit::SUCCESS)
 }
 
-fn row(run: &Run) -> [String; 8] {
+fn row(run: &Session) -> [String; 8] {
     let calls = || run.steps.iter().filter(|step| step.tool().is_some());
     let started = run.entry.started;
     [

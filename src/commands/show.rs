@@ -17,7 +17,7 @@ use crate::render::{lines, reason, short, status, summary, time};
 use agent_trace_model::Ending;
 use agent_trace_store::journal::Bodies;
 use agent_trace_store::journal::header::KeyKind;
-use agent_trace_store::trace::{Run, Runs};
+use agent_trace_store::trace::{Session, Sessions};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -79,7 +79,7 @@ struct Document<'a> {
     stderr: Vec<Cow<'a, str>>,
 }
 
-fn steps(out: &mut impl Write, run: &Run, args: &Show) -> io::Result<()> {
+fn steps(out: &mut impl Write, run: &Session, args: &Show) -> io::Result<()> {
     head(out, run)?;
     lines::print(out, run, options(args))?;
     foot(out, run, args)
@@ -94,7 +94,7 @@ fn options(args: &Show) -> lines::Options {
 }
 
 /// What the run is, before its steps.
-fn head(out: &mut impl Write, run: &Run) -> io::Result<()> {
+fn head(out: &mut impl Write, run: &Session) -> io::Result<()> {
     let header = &run.entry.header;
     let names = format!(
         "{} → {}",
@@ -132,7 +132,7 @@ fn head(out: &mut impl Write, run: &Run) -> io::Result<()> {
 }
 
 /// How client and server of an HTTP session reach each other.
-fn how_http(out: &mut impl Write, run: &Run) -> io::Result<()> {
+fn how_http(out: &mut impl Write, run: &Session) -> io::Result<()> {
     let place = |text: &Option<String>| escape::text(text.as_deref().unwrap_or("?").as_bytes(), 0);
     let opening = &run.opening;
     let (listen, upstream) = (place(&opening.listen), place(&opening.upstream));
@@ -157,7 +157,7 @@ fn how_http(out: &mut impl Write, run: &Run) -> io::Result<()> {
 }
 
 /// How it ended and what is missing, after its steps.
-fn foot(out: &mut impl Write, run: &Run, args: &Show) -> io::Result<()> {
+fn foot(out: &mut impl Write, run: &Session, args: &Show) -> io::Result<()> {
     let status = status(run);
     let status = if run.failures().is_empty() {
         status
@@ -202,7 +202,7 @@ fn foot(out: &mut impl Write, run: &Run, args: &Show) -> io::Result<()> {
     Ok(())
 }
 
-fn ending(run: &Run) -> String {
+fn ending(run: &Session) -> String {
     let Some(end) = &run.end else {
         return String::new();
     };

@@ -7,7 +7,7 @@
 use super::time::rfc3339;
 use super::{escape, key_kind, reason};
 use agent_trace_model::{Finish, Stream};
-use agent_trace_store::trace::run::{Run, Standing};
+use agent_trace_store::trace::session::{Session, Standing};
 use agent_trace_store::trace::step::{Place, Step, StepKind};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -78,7 +78,7 @@ pub(crate) struct RunLine {
 }
 
 impl RunLine {
-    pub(crate) fn of(run: &Run) -> Self {
+    pub(crate) fn of(run: &Session) -> Self {
         let header = &run.entry.header;
         let calls = || run.steps.iter().filter(|step| step.tool().is_some());
         let end = run.end.as_ref().map(|end| &end.end);
@@ -182,7 +182,7 @@ impl<'a> Recorded<'a> {
 }
 
 impl<'a> StepLine<'a> {
-    pub(crate) fn of(run: &'a Run, step: &'a Step) -> Self {
+    pub(crate) fn of(run: &'a Session, step: &'a Step) -> Self {
         let number = |place: &Place| {
             let frame = run.frames.get(place.frame)?;
             Some(frame.record.envelope.sequence)

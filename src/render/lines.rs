@@ -12,7 +12,7 @@ use super::time::{Clock, bytes, seconds};
 use agent_trace_model::{Outcome, Stream};
 use agent_trace_store::journal::Flags;
 use agent_trace_store::trace::Exchange;
-use agent_trace_store::trace::run::Run;
+use agent_trace_store::trace::session::Session;
 use agent_trace_store::trace::step::{Place, Step, StepKind};
 use agent_trace_wire::message::{member, string};
 use owo_colors::OwoColorize;
@@ -28,7 +28,7 @@ pub(crate) struct Options {
 }
 
 /// Prints a run's steps, and between them its gaps and, if asked for, its standard error.
-pub(crate) fn print(out: &mut impl Write, run: &Run, options: Options) -> io::Result<()> {
+pub(crate) fn print(out: &mut impl Write, run: &Session, options: Options) -> io::Result<()> {
     let clock = Clock::local();
     let printer = Printer::new(run, options, &clock);
     let mut others: Vec<(u64, String)> = Vec::new();
@@ -51,7 +51,7 @@ pub(crate) fn print(out: &mut impl Write, run: &Run, options: Options) -> io::Re
 
 /// Prints pieces of a run.
 pub(crate) struct Printer<'a> {
-    run: &'a Run,
+    run: &'a Session,
     options: Options,
     clock: &'a Clock,
     server: String,
@@ -59,7 +59,7 @@ pub(crate) struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    pub(crate) fn new(run: &'a Run, options: Options, clock: &'a Clock) -> Self {
+    pub(crate) fn new(run: &'a Session, options: Options, clock: &'a Clock) -> Self {
         Self {
             clock,
             server: text(run.server().as_bytes(), 40),

@@ -3,7 +3,7 @@
 use super::escape::text;
 use super::table::{self, Align};
 use super::time::{bytes, seconds};
-use agent_trace_store::trace::run::Run;
+use agent_trace_store::trace::session::Session;
 use agent_trace_store::trace::step::{Step, StepKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(crate) struct Line {
 }
 
 /// The summary of a run, longest total first.
-pub(crate) fn of(run: &Run) -> Vec<Line> {
+pub(crate) fn of(run: &Session) -> Vec<Line> {
     let mut groups: BTreeMap<&str, Vec<&Step>> = BTreeMap::new();
     for step in run
         .steps
@@ -44,7 +44,7 @@ pub(crate) fn of(run: &Run) -> Vec<Line> {
     lines
 }
 
-fn line(run: &Run, name: &str, steps: &[&Step]) -> Line {
+fn line(run: &Session, name: &str, steps: &[&Step]) -> Line {
     let mut times: Vec<u64> = steps.iter().filter_map(|step| step.duration).collect();
     times.sort_unstable();
     let size = |step: &Step| {

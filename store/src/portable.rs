@@ -10,7 +10,7 @@ use crate::key;
 use crate::layout::{SegmentPath, Store, write_new};
 use crate::retention::day;
 use crate::retention::extract::Extract;
-use crate::trace::{RunEntry, Runs, Scan, is_live, processes, run_id};
+use crate::trace::{Scan, SessionEntry, Sessions, is_live, processes, run_id};
 use agent_trace_model::{RunId, SessionId};
 use std::io;
 
@@ -53,7 +53,7 @@ pub enum PortableError {
 ///
 /// # Errors
 /// When a file of the run cannot be read, or the store has no key.
-pub fn export(store: &Store, run: &RunEntry) -> Result<Vec<u8>, PortableError> {
+pub fn export(store: &Store, run: &SessionEntry) -> Result<Vec<u8>, PortableError> {
     let chain = key::load(store)?.hasher();
     let mut header = run.header.clone();
     header.segment = run.segments.first().map_or(1, |file| file.number);

@@ -6,7 +6,7 @@ use crate::journal::reader::{OpenError, Segment, is_locked};
 use crate::journal::{header::HeaderError, sealed};
 use crate::key;
 use crate::layout::{Aside, SegmentPath, Store, write_new};
-use crate::trace::{RunEntry, Runs, is_live, processes};
+use crate::trace::{SessionEntry, Sessions, is_live, processes};
 use agent_trace_model::{ProcessId, RunId, SessionId};
 use extract::Extract;
 use std::collections::HashSet;
@@ -80,7 +80,7 @@ fn seal(store: &Store, path: &SegmentPath) -> Result<bool, RetentionError> {
 ///
 /// # Errors
 /// When the run is still being recorded, or a file of it, or a file cannot be changed.
-pub fn forget(store: &Store, run: &RunEntry) -> Result<(), RetentionError> {
+pub fn forget(store: &Store, run: &SessionEntry) -> Result<(), RetentionError> {
     let _lock = store.lock()?;
     if run.live {
         return Err(RetentionError::Live);
@@ -94,7 +94,7 @@ pub fn forget(store: &Store, run: &RunEntry) -> Result<(), RetentionError> {
 
 /// Removes the records of a run from the files of its process. All that can fail for want of
 /// room is done before the first file is changed.
-fn forget_one_of_many(store: &Store, run: &RunEntry) -> Result<(), RetentionError> {
+fn forget_one_of_many(store: &Store, run: &SessionEntry) -> Result<(), RetentionError> {
     let SessionId { process, ordinal } = run.session;
     let files = processes(store)?.remove(&process).unwrap_or_default();
     let chain = key::load_or_create(store)?.hasher();
@@ -176,7 +176,7 @@ pub struct Applied {
     /// How many files were sealed.
     pub sealed: usize,
     /// The runs that were removed.
-    pub removed: Vec<RunEntry>,
+    pub removed: Vec<SessionEntry>,
     /// Bytes of all files before and after.
     pub bytes: (u64, u64),
     /// What went wrong, file by file.
@@ -248,10 +248,10 @@ struct Part {
 }
 
 /// What can be removed, oldest first.
-fn parts(store: &Store, runs: &[RunEntry]) -> io::Result<Vec<Part>> {
+fn parts(store: &Store, runs: &[SessionEntry]) -> io::Result<Vec<Part>> {
     let mut parts = Vec::new();
     for (process, files) in processes(store)? {
-        let runs: Vec<&RunEntry> = runs
+        let runs: Vec<&SessionEntry> = runs
             .iter()
             .filter(|run| run.session.process == process)
             .collect();

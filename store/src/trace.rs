@@ -1,15 +1,15 @@
-//! Reading runs back: list them, find one, open it.
+//! Reading sessions back: list them, find one, open it.
 //!
-//! Until there is an index, this reads the journals themselves, and a run is a session: the
-//! one of a stdio relay process, or one of many that an HTTP relay process recorded. [`Runs`]
-//! is what the index will take over.
+//! A session is the one of a stdio relay process, or one of many that an HTTP relay process
+//! recorded. Which sessions make up a run is the index's matter.
 //!
-//! - `listing`: which runs there are
-//! - `read`: the runs of a process, in one pass over its files
-//! - [`run`]: everything that was recorded of one run
+//! - `listing`: which sessions there are
+//! - `read`: the sessions of a process, in one pass over its files
+//! - [`session`]: everything that was recorded of one
 //! - [`exchange`]: its HTTP exchanges
 //! - [`step`]: its frames, and the steps that they make up
 //! - [`steps`]: which answer belongs to which request, and what came of it
+//! - [`story`]: sessions as the one list of steps that everything else works on
 //! - [`tail`], [`follow`]: what is recorded right now
 
 pub mod exchange;
@@ -17,9 +17,10 @@ pub mod follow;
 
 mod listing;
 mod read;
-pub mod run;
+pub mod session;
 pub mod step;
 pub mod steps;
+pub mod story;
 pub mod tail;
 
 use crate::journal::header::Header;
@@ -32,41 +33,45 @@ use std::io;
 pub use exchange::Exchange;
 pub(crate) use listing::{Scan, is_live, processes};
 pub(crate) use read::removed;
-pub use run::Run;
+pub use session::Session;
 pub use step::Step;
 pub use steps::Steps;
 
-/// The fewest digits of an id that name a run.
+/// The fewest digits of an id that name a session.
 const SHORTEST_PREFIX: usize = 4;
 
-/// What can be asked about recorded runs.
-pub trait Runs {
-    /// Every run, newest first, and what could not be read.
+/// What can be asked about recorded sessions.
+pub trait Sessions {
+    /// Every session, newest first, and what could not be read.
     ///
     /// # Errors
     /// When the data directory cannot be read.
     fn list(&self) -> io::Result<Listing>;
 
-    /// Everything that was recorded of a run.
+    /// Everything that was recorded of a session.
     ///
     /// # Errors
     /// When none of its files can be read.
-    fn open(&self, run: &RunEntry) -> Result<Run, OpenError>;
+    fn open(&self, run: &SessionEntry) -> Result<Session, OpenError>;
 
-    /// Opens these runs one after another and hands out each with its position among them.
-    /// The files of a process are read once for all of its runs; so it may be in another
+    /// Opens these sessions one after another and hands out each with its position among them.
+    /// The files of a process are read once for all of its sessions; so it may be in another
     /// order.
-    fn open_each(&self, runs: &[RunEntry], each: &mut dyn FnMut(usize, Result<Run, OpenError>)) {
+    fn open_each(
+        &self,
+        runs: &[SessionEntry],
+        each: &mut dyn FnMut(usize, Result<Session, OpenError>),
+    ) {
         for (position, run) in runs.iter().enumerate() {
             each(position, self.open(run));
         }
     }
 
-    /// The one run that is meant: by `latest`, its id, or a prefix of that.
+    /// The one session that is meant: by `latest`, its id, or a prefix of that.
     ///
     /// # Errors
     /// When there is none, or more than one.
-    fn find(&self, name: &str) -> Result<RunEntry, FindError> {
+    fn find(&self, name: &str) -> Result<SessionEntry, FindError> {
         let mut runs = self.list().map_err(FindError::Io)?.runs;
         if name == "latest" {
             return runs.into_iter().next().ok_or(FindError::Empty);
@@ -85,23 +90,23 @@ pub trait Runs {
     }
 }
 
-/// Why a name means no run.
+/// Why a name means no session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindError {
     /// The data directory cannot be read.
     #[error("cannot read the store")]
     Io(#[source] io::Error),
-    /// There are no runs.
+    /// There are no sessions.
     #[error("nothing has been recorded yet")]
     Empty,
-    /// No run has this id.
+    /// No session has this id.
     #[error("no run {name:?}")]
     NotFound {
         /// What was asked for.
         name: String,
     },
-    /// Several runs have ids that begin so.
+    /// Several sessions have ids that begin so.
     #[error("{count} runs begin with {name:?}")]
     Ambiguous {
         /// What was asked for.
@@ -111,18 +116,18 @@ pub enum FindError {
     },
 }
 
-/// All runs, and what could not be read.
+/// All sessions, and what could not be read.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// Newest first.
-    pub runs: Vec<RunEntry>,
+    pub runs: Vec<SessionEntry>,
     /// Files that are none of ours, or whose headers are lost.
     pub unreadable: Vec<OpenError>,
 }
 
-/// A run, as far as is known without reading all of it.
+/// A session, as far as is known without reading all of it.
 #[derive(Clone, Debug)]
-pub struct RunEntry {
+pub struct SessionEntry {
     /// Its id.
     pub id: RunId,
     /// The session that it is.
@@ -139,7 +144,7 @@ pub struct RunEntry {
     pub live: bool,
 }
 
-/// The id of the run that a session is.
+/// The id of the run that a session is by itself.
 #[must_use]
 pub fn run_id(workspace: &str, session: SessionId) -> RunId {
     // Workspace, kind of key, key and first session: DESIGN's derivation, where the key of a
@@ -159,23 +164,27 @@ pub fn run_id(workspace: &str, session: SessionId) -> RunId {
     RunId::from_digest(digest)
 }
 
-impl Runs for Store {
+impl Sessions for Store {
     fn list(&self) -> io::Result<Listing> {
         listing::list(self)
     }
 
-    fn open(&self, run: &RunEntry) -> Result<Run, OpenError> {
+    fn open(&self, run: &SessionEntry) -> Result<Session, OpenError> {
         read::one(run)
     }
 
-    fn open_each(&self, runs: &[RunEntry], each: &mut dyn FnMut(usize, Result<Run, OpenError>)) {
+    fn open_each(
+        &self,
+        runs: &[SessionEntry],
+        each: &mut dyn FnMut(usize, Result<Session, OpenError>),
+    ) {
         let mut processes: BTreeMap<ProcessId, Vec<usize>> = BTreeMap::new();
         for (position, run) in runs.iter().enumerate() {
             let process = run.session.process;
             processes.entry(process).or_default().push(position);
         }
         for positions in processes.values().rev() {
-            let entries: Vec<&RunEntry> = positions.iter().map(|at| &runs[*at]).collect();
+            let entries: Vec<&SessionEntry> = positions.iter().map(|at| &runs[*at]).collect();
             for (run, position) in read::all(&entries).into_iter().zip(positions) {
                 each(*position, run);
             }

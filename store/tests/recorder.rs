@@ -6,7 +6,7 @@ use agent_trace_model::{Channel, End, Ending, Outcome, Stream, Tap};
 use agent_trace_store::Store;
 use agent_trace_store::journal::{Bodies, Flags};
 use agent_trace_store::recorder::{Durability, Hooks, Options, Recorder, Setup, StdioSession};
-use agent_trace_store::trace::{Run, Runs};
+use agent_trace_store::trace::{Session, Sessions};
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -68,7 +68,7 @@ fn end() -> End {
     }
 }
 
-fn only_run(store: &Path) -> Run {
+fn only_run(store: &Path) -> Session {
     let store = Store::at(store);
     let listing = store.list().unwrap();
     assert_eq!(listing.runs.len(), 1);

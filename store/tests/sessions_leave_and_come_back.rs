@@ -11,8 +11,8 @@ use agent_trace_store::journal::header::KeyKind;
 use agent_trace_store::portable::{self, PortableError};
 use agent_trace_store::retention::{self, Limits, RetentionError};
 use agent_trace_store::trace::follow::{Change, Follower, Watcher};
-use agent_trace_store::trace::run::Standing;
-use agent_trace_store::trace::{Run, RunEntry, Runs};
+use agent_trace_store::trace::session::Standing;
+use agent_trace_store::trace::{Session, SessionEntry, Sessions};
 use agent_trace_store::{Store, key};
 use journal::{Journal, steps};
 
@@ -45,16 +45,16 @@ fn two_sessions() -> Journal {
 const ONE: [&str; 2] = ["tools/call one-a 200 ok", "tools/call one-b 200 ok"];
 const TWO: [&str; 2] = ["tools/call two-a 200 ok", "tools/call two-b 200 ok"];
 
-fn entries(store: &Store) -> Vec<RunEntry> {
+fn entries(store: &Store) -> Vec<SessionEntry> {
     let listing = store.list().unwrap();
     assert!(listing.unreadable.is_empty(), "{:?}", listing.unreadable);
     listing.runs.into_iter().rev().collect()
 }
 
 /// The runs, each of which must be whole.
-fn runs(store: &Store) -> Vec<Run> {
-    let open = |entry: &RunEntry| store.open(entry).unwrap();
-    let runs: Vec<Run> = entries(store).iter().map(open).collect();
+fn runs(store: &Store) -> Vec<Session> {
+    let open = |entry: &SessionEntry| store.open(entry).unwrap();
+    let runs: Vec<Session> = entries(store).iter().map(open).collect();
     for run in &runs {
         assert!(run.is_whole(), "{} missing", run.missing);
         assert_eq!(run.standing(), Standing::Ended);
@@ -135,7 +135,7 @@ fn what_is_still_written_is_not_half_forgotten() {
     j.open(3, KeyKind::Caller);
     j.close();
     assert_eq!(entries(&store).len(), 2, "the process went on");
-    assert!(j.runs().iter().all(Run::is_whole));
+    assert!(j.runs().iter().all(Session::is_whole));
 }
 
 #[test]

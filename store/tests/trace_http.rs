@@ -9,8 +9,8 @@ mod journal;
 use agent_trace_model::Stream::{ClientToServer, ServerToClient};
 use agent_trace_model::{Ending, Finish, Outcome};
 use agent_trace_store::journal::header::{KeyKind, Meta, NotDecoded};
-use agent_trace_store::trace::run::{Failure, Standing};
-use agent_trace_store::trace::{Runs, run_id};
+use agent_trace_store::trace::session::{Failure, Standing};
+use agent_trace_store::trace::{Sessions, run_id};
 use journal::{Journal, START, steps};
 
 const MODERN: (&str, &str) = ("MCP-Protocol-Version", "2026-07-28");

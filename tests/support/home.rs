@@ -3,7 +3,7 @@
 use super::session::{Record, Session};
 use super::{LIMIT, wait_for};
 use agent_trace_store::Store;
-use agent_trace_store::trace::{Run, Runs};
+use agent_trace_store::trace::{Session as Run, Sessions};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 use super::{Home, assert_same};
 use agent_trace_model::{Outcome, Stream};
 use agent_trace_store::journal::{Flags, Kind, Record};
-use agent_trace_store::trace::Run;
+use agent_trace_store::trace::Session as Run;
 use agent_trace_store::trace::step::StepKind;
 use agent_trace_wire::frame::Framing;
 

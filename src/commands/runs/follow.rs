@@ -8,7 +8,7 @@ use crate::render::json::{self, RunLine};
 use crate::render::time::{Clock, span};
 use crate::render::{short, status};
 use agent_trace_store::Store;
-use agent_trace_store::trace::Run;
+use agent_trace_store::trace::Session;
 use agent_trace_store::trace::follow::{Change, Watcher};
 use owo_colors::OwoColorize;
 use serde::Serialize;
@@ -61,7 +61,7 @@ impl Event {
 
 /// `12:03:01.512 began ab12cd34 editor → github`
 fn line(out: &mut impl Write, change: &Change, clock: &Clock) -> io::Result<()> {
-    let names = |run: &Run| {
+    let names = |run: &Session| {
         let (client, server) = (run.client(), run.server().to_owned());
         let (client, server) = (text(client.as_bytes(), 40), text(server.as_bytes(), 40));
         format!("{} {client} → {server}", short(run.entry.id).bold())

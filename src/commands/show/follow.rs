@@ -10,7 +10,7 @@ use crate::render::time::Clock;
 use agent_trace_store::Store;
 use agent_trace_store::trace::follow::{Follower, News};
 use agent_trace_store::trace::step::StepKind;
-use agent_trace_store::trace::{Run, RunEntry, Step};
+use agent_trace_store::trace::{Session, SessionEntry, Step};
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 /// A request that is open for longer is announced.
 const LONG: Duration = Duration::from_secs(1);
 
-pub(super) fn run(store: &Store, entry: &RunEntry, args: &Show) -> Result<u8, CommandError> {
+pub(super) fn run(store: &Store, entry: &SessionEntry, args: &Show) -> Result<u8, CommandError> {
     if args.format == Format::Json {
         return Err(CommandError::Usage {
             what: "a run that goes on is no JSON document".into(),
@@ -59,7 +59,7 @@ struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    fn print(&mut self, out: &mut impl Write, run: &Run, news: &News) -> io::Result<()> {
+    fn print(&mut self, out: &mut impl Write, run: &Session, news: &News) -> io::Result<()> {
         let long = self.open_for_long(run);
         if self.args.format == Format::Jsonl {
             let steps = news.steps.iter().chain(&long);
@@ -96,7 +96,7 @@ impl Follow<'_> {
     }
 
     /// The steps that have been open for long by now, each once.
-    fn open_for_long(&mut self, run: &Run) -> Vec<usize> {
+    fn open_for_long(&mut self, run: &Session) -> Vec<usize> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.unwrap_or_default();
         let is_long = |step: &Step| {

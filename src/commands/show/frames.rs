@@ -6,13 +6,13 @@ use crate::render::table::{self, Align};
 use crate::render::{json, short, time};
 use agent_trace_model::Stream;
 use agent_trace_store::journal::Flags;
-use agent_trace_store::trace::Run;
+use agent_trace_store::trace::Session;
 use agent_trace_wire::frame::Framing;
 use serde::Serialize;
 use std::io::{self, Write};
 
 /// Writes the recorded bytes of one frame.
-pub(super) fn one(run: &Run, number: u64) -> Result<u8, CommandError> {
+pub(super) fn one(run: &Session, number: u64) -> Result<u8, CommandError> {
     let records = run
         .frames
         .iter()
@@ -49,7 +49,11 @@ struct FrameLine {
     flags: Vec<&'static str>,
 }
 
-pub(super) fn list(out: &mut impl Write, run: &Run, format: Format) -> Result<(), CommandError> {
+pub(super) fn list(
+    out: &mut impl Write,
+    run: &Session,
+    format: Format,
+) -> Result<(), CommandError> {
     let mut records: Vec<_> = run
         .frames
         .iter()

@@ -7,13 +7,17 @@ use crate::render::time::{self, Clock, bytes, seconds};
 use crate::render::{finish, json};
 use agent_trace_model::{Finish, Stream};
 use agent_trace_store::journal::header::{Altered, NotDecoded, Request, Response, Trailers};
-use agent_trace_store::trace::{Exchange, Run};
+use agent_trace_store::trace::{Exchange, Session};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 use std::io::{self, Write};
 
 /// Prints them in their order.
-pub(super) fn list(out: &mut impl Write, run: &Run, format: Format) -> Result<(), CommandError> {
+pub(super) fn list(
+    out: &mut impl Write,
+    run: &Session,
+    format: Format,
+) -> Result<(), CommandError> {
     let lines = || run.exchanges.values().map(Line::of);
     match format {
         Format::Text => {

@@ -5,7 +5,9 @@
 
 use super::format::{FILE_MAGIC, FILE_PREFIX, MAJOR, MINOR, narrow, u16_at, u32_at};
 use crate::process::Process;
-use agent_trace_model::{End, Finish, ProcessId, Stream};
+use agent_trace_model::{End, ProcessId, Stream};
+
+pub use agent_trace_model::exchange::{Altered, Finished, NotDecoded, Request, Response, Trailers};
 use serde::{Deserialize, Serialize};
 
 /// The most bytes of a header that a reader takes for possible.
@@ -164,78 +166,6 @@ pub struct SessionKey {
     pub kind: KeyKind,
     /// Its keyed fingerprint: equal keys have equal ones.
     pub fingerprint: String,
-}
-
-/// The head of an HTTP request. Everything in it is redacted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
-    /// Its connection's ordinal within the process, from 1.
-    #[serde(default)]
-    pub connection: u32,
-    /// The client's end of the connection.
-    #[serde(default)]
-    pub peer: String,
-    /// The method.
-    pub method: String,
-    /// Path and query.
-    pub target: String,
-    /// As `HTTP/1.1`.
-    #[serde(default)]
-    pub version: String,
-    /// Names and values in their order.
-    #[serde(default)]
-    pub headers: Vec<(String, String)>,
-}
-
-/// The head of an HTTP answer. Everything in it is redacted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Response {
-    /// The status code.
-    pub status: u16,
-    /// As `HTTP/1.1`.
-    #[serde(default)]
-    pub version: String,
-    /// Names and values in their order.
-    #[serde(default)]
-    pub headers: Vec<(String, String)>,
-}
-
-/// Header lines after a body, redacted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trailers {
-    /// Names and values in their order.
-    pub headers: Vec<(String, String)>,
-}
-
-/// What was sent, and what was forwarded in its place; redacted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Altered {
-    /// What was sent.
-    pub from: String,
-    /// What was forwarded.
-    pub to: String,
-}
-
-/// Why a body was not decoded.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotDecoded {
-    /// The content coding.
-    pub coding: String,
-    /// `unknown`, `broken`, or `bound`: it grew beyond what is decoded.
-    pub reason: String,
-}
-
-/// The end of an HTTP exchange.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finished {
-    /// How it ended.
-    pub finish: Finish,
-    /// Bytes of the request's body, as forwarded.
-    #[serde(default)]
-    pub request_bytes: u64,
-    /// Bytes of the answer's body, as forwarded (with its content coding).
-    #[serde(default)]
-    pub response_bytes: u64,
 }
 
 /// Something was not recorded.

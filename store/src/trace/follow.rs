@@ -1,9 +1,9 @@
-//! A run as it happens, and runs as they begin and end.
+//! A session as it happens, and sessions as they begin and end.
 
 use super::listing::{is_live, opening, processes};
 use super::read::Sequence;
 use super::tail::{Records, Tail};
-use super::{Run, RunEntry, Runs, run_id};
+use super::{Session, SessionEntry, Sessions, run_id};
 use crate::journal::header::{Header, SessionOpen};
 use crate::journal::reader::{OpenError, peek};
 use crate::journal::{Kind, Record};
@@ -18,10 +18,10 @@ use std::time::{Duration, SystemTime};
 /// so long, in nanoseconds of the monotonic clock, one waits for those that belong before it.
 const TICK: u64 = 10_000_000;
 
-/// A run that may still grow.
+/// A session that may still grow.
 #[derive(Debug)]
 pub struct Follower {
-    run: Run,
+    run: Session,
     tail: Tail,
     held: Vec<Record>,
     sequence: Sequence,
@@ -30,7 +30,7 @@ pub struct Follower {
     told: (usize, usize),
 }
 
-/// What is new of a run.
+/// What is new of a session.
 #[derive(Debug, Default)]
 pub struct News {
     /// Positions of the steps about which nothing more will be learned.
@@ -39,20 +39,20 @@ pub struct News {
     pub gaps: Range<usize>,
     /// Positions of new lines of standard error.
     pub errors: Range<usize>,
-    /// Whether the run has ended; nothing more will come.
+    /// Whether the session has ended; nothing more will come.
     pub over: bool,
 }
 
 impl Follower {
-    /// Follows a run from its beginning on.
+    /// Follows a session from its beginning on.
     ///
     /// # Errors
     /// When it has ended and none of its files can be read.
-    pub fn new(store: &Store, entry: &RunEntry) -> Result<Self, OpenError> {
+    pub fn new(store: &Store, entry: &SessionEntry) -> Result<Self, OpenError> {
         let first = entry.segments.first().map_or(1, |file| file.number);
         Ok(Self {
             run: match entry.live {
-                true => Run::new(entry.clone()),
+                true => Session::new(entry.clone()),
                 false => store.open(entry)?,
             },
             tail: Tail::new(store, entry.session.process, first),
@@ -63,16 +63,16 @@ impl Follower {
         })
     }
 
-    /// The run as far as it is known.
+    /// The session as far as it is known.
     #[must_use]
-    pub fn run(&self) -> &Run {
+    pub fn run(&self) -> &Session {
         &self.run
     }
 
     /// Takes what was recorded since the last time.
     ///
     /// # Errors
-    /// When a file of the run cannot be read.
+    /// When a file of the session cannot be read.
     pub fn poll(&mut self) -> Result<News, OpenError> {
         let (gaps, errors) = self.told;
         if !self.over {
@@ -138,7 +138,7 @@ impl Follower {
     }
 }
 
-/// All processes that record, and the runs that begin and end in them.
+/// All processes that record, and the sessions that begin and end in them.
 #[derive(Debug)]
 pub struct Watcher {
     store: Store,
@@ -160,13 +160,13 @@ struct Watched {
     open: BTreeMap<u32, (u32, SessionOpen)>,
 }
 
-/// A run that began or ended.
+/// A session that began or ended.
 #[derive(Debug)]
 pub enum Change {
     /// It began; what it is is known, and nothing of what happens in it.
-    Began(Box<Run>),
+    Began(Box<Session>),
     /// It ended.
-    Ended(Box<Run>),
+    Ended(Box<Session>),
 }
 
 impl Watcher {
@@ -221,7 +221,7 @@ impl Watcher {
                         let entry = watched.entry(*process, ordinal, &open, (began, true));
                         watched.open.insert(ordinal, (began, open.clone()));
                         if known.is_none() {
-                            let mut run = Run::new(entry);
+                            let mut run = Session::new(entry);
                             run.open(open);
                             changes.push(Change::Began(Box::new(run)));
                         }
@@ -295,8 +295,8 @@ impl Watcher {
         self.watched.insert(process, watched);
     }
 
-    /// Reads what ended, each file from the one on that a run began in once for all.
-    fn end(&self, mut ended: Vec<RunEntry>, changes: &mut Vec<Change>) -> io::Result<()> {
+    /// Reads what ended, each file from the one on that a session began in once for all.
+    fn end(&self, mut ended: Vec<SessionEntry>, changes: &mut Vec<Change>) -> io::Result<()> {
         if ended.is_empty() {
             return Ok(());
         }
@@ -314,17 +314,17 @@ impl Watcher {
 }
 
 impl Watched {
-    /// A run that began in this file, and whether it goes on.
+    /// A session that began in this file, and whether it goes on.
     fn entry(
         &self,
         process: ProcessId,
         ordinal: u32,
         open: &SessionOpen,
         (file, live): (u32, bool),
-    ) -> RunEntry {
+    ) -> SessionEntry {
         let session = SessionId { process, ordinal };
         let http = open.transport == "http";
-        RunEntry {
+        SessionEntry {
             id: run_id(&self.header.workspace, session),
             session,
             http,

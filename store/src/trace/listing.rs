@@ -1,9 +1,9 @@
-//! Which runs there are.
+//! Which sessions there are.
 //!
 //! The journal of a stdio relay says in its first record that it holds one session. Of an HTTP
 //! relay's journal all records have to be looked at to find its sessions.
 
-use super::{Listing, RunEntry, run_id};
+use super::{Listing, SessionEntry, run_id};
 use crate::journal::header::{Meta, SessionOpen};
 use crate::journal::reader::{OpenError, Segment, View, first_record, is_locked, peek};
 use crate::journal::{Envelope, Kind};
@@ -12,14 +12,14 @@ use agent_trace_model::{ProcessId, SessionId};
 use std::collections::BTreeMap;
 use std::io;
 
-/// Every run, newest first.
+/// Every session, newest first.
 pub(super) fn list(store: &Store) -> io::Result<Listing> {
     let mut listing = Listing::default();
     for (process, segments) in processes(store)? {
         of_process(process, &segments, &mut listing);
     }
     listing.runs.sort_by(|a, b| {
-        let key = |run: &RunEntry| (run.started, run.session);
+        let key = |run: &SessionEntry| (run.started, run.session);
         key(b).cmp(&key(a))
     });
     Ok(listing)
@@ -34,7 +34,7 @@ pub(crate) fn processes(store: &Store) -> io::Result<BTreeMap<ProcessId, Vec<Seg
     Ok(processes)
 }
 
-/// The runs of one process.
+/// The sessions of one process.
 fn of_process(process: ProcessId, segments: &[SegmentPath], listing: &mut Listing) {
     // The first file that can be read speaks for all.
     let (mut header, mut failed) = (None, Vec::new());
@@ -54,7 +54,7 @@ fn of_process(process: ProcessId, segments: &[SegmentPath], listing: &mut Listin
     let live = is_live(segments);
     let entry = |ordinal, started, live, http, segments: &[SegmentPath]| {
         let session = SessionId { process, ordinal };
-        RunEntry {
+        SessionEntry {
             id: run_id(&header.workspace, session),
             session,
             http,

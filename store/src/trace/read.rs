@@ -1,16 +1,16 @@
-//! The runs of a process, in one pass over its files.
+//! The sessions of a process, in one pass over its files.
 
 use super::listing::opening;
-use super::run::{Run, Standing};
-use super::{RunEntry, SegmentPath};
+use super::session::{Session, Standing};
+use super::{SegmentPath, SessionEntry};
 use crate::journal::header::Removed;
 use crate::journal::reader::{Damage, OpenError, Segment};
 use crate::journal::{Kind, Record};
 use std::collections::BTreeMap;
 use std::io;
 
-/// One run.
-pub(super) fn one(entry: &RunEntry) -> Result<Run, OpenError> {
+/// One session.
+pub(super) fn one(entry: &SessionEntry) -> Result<Session, OpenError> {
     let mut runs = all(&[entry]);
     runs.pop().unwrap_or_else(|| {
         Err(OpenError::Io {
@@ -20,8 +20,8 @@ pub(super) fn one(entry: &RunEntry) -> Result<Run, OpenError> {
     })
 }
 
-/// These runs of one process, in the same order.
-pub(super) fn all(entries: &[&RunEntry]) -> Vec<Result<Run, OpenError>> {
+/// These sessions of one process, in the same order.
+pub(super) fn all(entries: &[&SessionEntry]) -> Vec<Result<Session, OpenError>> {
     let mut pass = Pass {
         sequence: Sequence::from(1),
         ..Pass::default()
@@ -51,7 +51,7 @@ pub(super) fn all(entries: &[&RunEntry]) -> Vec<Result<Run, OpenError>> {
             }
         }
     }
-    let mut run = |entry: &&RunEntry| {
+    let mut run = |entry: &&SessionEntry| {
         let own = entry.segments.iter().filter_map(|path| {
             let error = failed.get(&path.number)?;
             Some(copy(error))
@@ -153,14 +153,14 @@ impl Pass {
         self.losses.push(Loss { between, what });
     }
 
-    /// What was read of a run.
-    fn run(&mut self, entry: &RunEntry, unreadable: Vec<OpenError>) -> Run {
+    /// What was read of a session.
+    fn run(&mut self, entry: &SessionEntry, unreadable: Vec<OpenError>) -> Session {
         let ordinal = entry.session.ordinal;
         let mut records = self.records.remove(&ordinal).unwrap_or_default();
         // A relay records what it has forwarded, so an answer may be recorded before its
         // request; the times tell. The monotonic ones: the wall clock may be set meanwhile.
         records.sort_by_key(|record| record.envelope.monotonic);
-        let mut run = Run::new(entry.clone());
+        let mut run = Session::new(entry.clone());
         run.unreadable = unreadable;
         let clock = |record: Option<&Record>| record.map_or(0, |r| r.envelope.monotonic);
         let began = clock(records.first());

@@ -1,6 +1,7 @@
-//! What a run is made of: frames as they were recorded, and the steps that they make up.
+//! What a session is made of: frames as they were recorded, and the steps that they make up.
 
 use crate::journal::Record;
+pub use agent_trace_model::step::StepKind;
 use agent_trace_model::{Finish, Outcome, Stream};
 use agent_trace_wire::frame::{self, Framing};
 use agent_trace_wire::message::{member, member_at, string};
@@ -10,7 +11,7 @@ use std::ops::Range;
 /// The member of `_meta` with which requests of MCP 2026-07-28 and later name the revision.
 pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// One frame of a run.
+/// One frame of a session.
 #[derive(Debug)]
 pub struct Frame {
     /// As it stands in the journal.
@@ -63,7 +64,7 @@ impl Frame {
 /// A part of a frame: a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Position of the frame in the run.
+    /// Position of the frame in the session.
     pub frame: usize,
     /// Where in its [text](Frame::body) the message is.
     pub range: Range<usize>,
@@ -80,25 +81,7 @@ impl Place {
     }
 }
 
-/// What a step is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepKind {
-    /// A request with what answered it.
-    Request,
-    /// A notification.
-    Notification,
-    /// An answer to a request that was not seen.
-    Answer,
-    /// JSON that is no JSON-RPC.
-    Other,
-    /// Bytes that are no JSON.
-    Stray,
-    /// An HTTP exchange whose request carried no message: the event stream of an older
-    /// session, its end, a document that clients look for, a body that is something else.
-    Http,
-}
-
-/// One entry in a run's list.
+/// One entry in a session's list.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// Its number, from 1.

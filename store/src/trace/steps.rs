@@ -8,7 +8,7 @@
 //! of MCP 2024-11-05) ties the exchanges together, it may come on any of them; where nothing
 //! does, ids of two clients may be equal, and each exchange stands for itself.
 //!
-//! Steps grow record by record, in the order of the monotonic clock, so that a run can be
+//! Steps grow record by record, in the order of the monotonic clock, so that a session can be
 //! followed without reading it anew.
 //!
 //! - `at`: the messages in a frame

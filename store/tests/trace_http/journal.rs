@@ -11,7 +11,7 @@ use agent_trace_store::journal::writer::Writer;
 use agent_trace_store::journal::{Bodies, Envelope, Flags, Header, Kind};
 use agent_trace_store::process::Process;
 use agent_trace_store::trace::step::StepKind;
-use agent_trace_store::trace::{Run, Runs};
+use agent_trace_store::trace::{Session, Sessions};
 use agent_trace_wire::frame::Framing;
 use std::path::Path;
 use tempfile::TempDir;
@@ -300,7 +300,7 @@ impl Journal {
     }
 
     /// All runs, oldest first.
-    pub(crate) fn runs(&self) -> Vec<Run> {
+    pub(crate) fn runs(&self) -> Vec<Session> {
         let store = self.store();
         let listing = store.list().unwrap();
         assert!(listing.unreadable.is_empty(), "{:?}", listing.unreadable);
@@ -310,7 +310,7 @@ impl Journal {
 
     /// The one run.
     #[track_caller]
-    pub(crate) fn run(&self) -> Run {
+    pub(crate) fn run(&self) -> Session {
         let mut runs = self.runs();
         assert_eq!(runs.len(), 1);
         runs.remove(0)
@@ -325,7 +325,7 @@ fn owned(headers: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// The steps in a few words: what, status, outcome, rounds.
-pub(crate) fn steps(run: &Run) -> Vec<String> {
+pub(crate) fn steps(run: &Session) -> Vec<String> {
     let describe = |step: &agent_trace_store::trace::Step| {
         let mut words: Vec<String> = match step.kind {
             StepKind::Stray => vec!["stray".into()],

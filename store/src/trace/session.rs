@@ -1,23 +1,25 @@
-//! Everything that was recorded of one run.
+//! Everything that was recorded of one session.
 
-use super::RunEntry;
-use super::exchange::{Exchange, Exchanges};
+use super::SessionEntry;
+use super::exchange::{self, Exchange, Exchanges};
 use super::step::{Frame, Step, StepKind};
 use super::steps::Steps;
 use crate::journal::header::{Gap, KeyKind, Meta, SessionEnd, SessionOpen};
 use crate::journal::reader::{Damage, OpenError};
 use crate::journal::{Envelope, Kind, Record};
 use agent_trace_model::{Ending, Outcome};
+
+pub use agent_trace_model::story::Standing;
 use std::collections::BTreeMap;
 
 /// How long after its beginning, in nanoseconds, a session's first record may be made.
 const MOMENT: u64 = 1_000_000_000;
 
-/// A run in memory.
+/// A session in memory.
 #[derive(Debug)]
-pub struct Run {
+pub struct Session {
     /// What is known from the headers of its files.
-    pub entry: RunEntry,
+    pub entry: SessionEntry,
     /// How it began.
     pub opening: SessionOpen,
     /// How it ended, if it did and that was recorded.
@@ -45,20 +47,7 @@ pub struct Run {
     pub last: u64,
 }
 
-/// How a run stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It is being recorded.
-    Live,
-    /// It ended.
-    Ended,
-    /// The server ended it by failing: it did not start, or exited by itself with an error.
-    Crashed,
-    /// Its end was not recorded: the recording process was killed, or the disk was full.
-    CutOff,
-}
-
-/// Why a run counts as failed.
+/// Why a session counts as failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The server could not be started, or exited by itself with an error.
@@ -84,8 +73,8 @@ pub enum Failure {
     },
 }
 
-impl Run {
-    pub(super) fn new(entry: RunEntry) -> Self {
+impl Session {
+    pub(super) fn new(entry: SessionEntry) -> Self {
         Self {
             first: 0,
             last: entry.started,
@@ -146,8 +135,8 @@ impl Run {
             monotonic: envelope.monotonic,
             ..Exchange::default()
         };
-        let exchange = self.exchanges.entry(envelope.exchange);
-        exchange.or_insert_with(new).take(envelope, meta);
+        let exchange = self.exchanges.entry(envelope.exchange).or_insert_with(new);
+        exchange::take(exchange, envelope, meta);
         self.steps.exchange(&self.frames, envelope, meta);
     }
 

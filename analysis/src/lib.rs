@@ -1,0 +1,1 @@
+//! Pure thought about runs. No I/O.
