@@ -81,8 +81,10 @@ pub struct Message {
     /// Number of the record that its frame is in its process's journal: messages of one batch
     /// share it.
     pub frame: u64,
-    /// Whether all of the frame was kept: it was neither cut nor does it miss bytes.
-    pub whole: bool,
+    /// Whether only the first part of the frame was kept.
+    pub cut: bool,
+    /// Whether bytes of the frame are missing that the recorder had no room for.
+    pub lossy: bool,
     /// Whether the stream ended inside the frame.
     pub incomplete: bool,
     /// Whether it was delivered.
@@ -91,6 +93,14 @@ pub struct Message {
     pub altered: bool,
     /// How many secrets were hidden in the frame.
     pub redacted: usize,
+}
+
+impl Message {
+    /// Whether all of its frame was kept.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        !self.cut && !self.lossy
+    }
 }
 
 impl Step {
