@@ -4,8 +4,11 @@
 //! - [`scalars`], [`quote`]: values in them and where they stand, and pieces to show
 //! - [`timeline`]: how a run went in time
 //! - [`why`]: where a step's values came from
+//! - [`diff`], [`align`]: what is different between two runs
 //! - [`testing`]: small stories for tests
 
+pub mod align;
+pub mod diff;
 pub mod parts;
 pub mod quote;
 pub mod scalars;
