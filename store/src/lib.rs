@@ -6,6 +6,7 @@
 //! - [`journal`]: the append-only files: format, writer, reader, sealing
 //! - [`recorder`]: the tap of a relay: decode, redact, append
 //! - [`trace`]: reading runs back: list, open, pair
+//! - [`search`]: looking for text in journal files
 //! - [`portable`]: a run as one file, out and in
 //!
 //! The journal's format is described in `docs/format.md`.
@@ -18,6 +19,7 @@ pub mod process;
 pub mod recorder;
 pub mod redact;
 pub mod retention;
+pub mod search;
 pub mod trace;
 
 pub use layout::Store;
