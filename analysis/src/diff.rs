@@ -16,7 +16,7 @@ use agent_trace_model::Outcome;
 use agent_trace_model::step::{Step, StepKind};
 use agent_trace_model::story::Story;
 use std::collections::HashMap;
-pub use values::{Change, Changes};
+pub use values::{Change, Changes, changes};
 
 /// A duration is told when it became so many times longer or shorter.
 pub const DURATION_FACTOR: u64 = 2;
@@ -222,8 +222,8 @@ fn compare((a, at_a): (&Story, usize), (b, at_b): (&Story, usize)) -> Both {
         a: at_a,
         b: at_b,
         moved: false,
-        arguments: values::changes(asked(step_a), asked(step_b)),
-        answer: values::changes(answered(step_a), answered(step_b)),
+        arguments: changes(asked(step_a), asked(step_b)),
+        answer: changes(answered(step_a), answered(step_b)),
         outcome: Some(outcomes).filter(|(a, b)| a != b),
         duration: durations.filter(|(a, b)| {
             let (less, more) = (*a.min(b), *a.max(b));

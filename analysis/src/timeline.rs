@@ -6,6 +6,7 @@
 //! A *retry* is a call of the same tool with the same arguments after that failed. *Slow* is
 //! what takes longer than a fixed time, or [much longer](SLOW_FACTOR) than the run's median.
 
+use crate::outcomes;
 use crate::parts::arguments;
 use crate::scalars::digest;
 use agent_trace_model::step::{Step, StepKind};
@@ -37,7 +38,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             idle: 10_000_000_000,
-            slow: 5_000_000_000,
+            slow: outcomes::SLOW,
         }
     }
 }
@@ -398,7 +399,7 @@ mod tests {
     #[test]
     fn slow_is_what_takes_long_or_much_longer_than_the_rest() {
         let mut tale = Tale::new();
-        for took in [10, 20, 30, 40, 99, 150, 6_000] {
+        for took in [10, 20, 30, 40, 99, 150, 12_000] {
             tale = tale.call("t", "{}").result("{}").takes(took);
         }
         let line = of(&tale.clone().told(), Limits::default());
@@ -412,7 +413,7 @@ mod tests {
         };
         let line = of(&tale.call("t", "{}").result("{}").takes(200).told(), limits);
         let slow: Vec<_> = line.phases[0].bars.iter().map(|bar| bar.slow).collect();
-        assert_eq!(slow[6..], [Some(Slow::Median(150)), Some(Slow::Median(5))]);
+        assert_eq!(slow[6..], [Some(Slow::Median(300)), Some(Slow::Median(5))]);
     }
 
     #[test]

@@ -41,7 +41,8 @@ pub struct Change {
 }
 
 /// What is different between two JSON texts.
-pub(super) fn changes(before: &[u8], after: &[u8]) -> Changes {
+#[must_use]
+pub fn changes(before: &[u8], after: &[u8]) -> Changes {
     let mut changes = Changes::default();
     if before == after || scalars::digest(before, &["_meta"]) == scalars::digest(after, &["_meta"])
     {
