@@ -180,6 +180,14 @@ impl<'a> Printer<'a> {
                 .red()
                 .to_string(),
             Outcome::ToolError => format!("tool error {}", shown()).red().to_string(),
+            Outcome::Denied => format!("denied {}", shown()).red().to_string(),
+            Outcome::Timeout if step.closed.is_some() || step.status.is_some() => {
+                format!("timeout {}", self.error_of(step, json))
+                    .red()
+                    .to_string()
+            }
+            Outcome::Timeout => "? (timeout)".red().to_string(),
+            Outcome::Crashed => "? (the server crashed)".red().to_string(),
             Outcome::Unanswered => "? (unanswered)".red().to_string(),
             Outcome::Cancelled if step.closed.is_some() && step.duration.is_some() => {
                 format!("? (cancelled; late: {})", shown())
@@ -206,7 +214,7 @@ impl<'a> Printer<'a> {
             what.push_str(&text(media.as_bytes(), 60));
         }
         what = match step.outcome {
-            Outcome::Error | Outcome::Unanswered => what.red().to_string(),
+            outcome if outcome.is_failure() => what.red().to_string(),
             Outcome::Pending => format!("{what} {}", "(open)".yellow()),
             _ => what,
         };
