@@ -20,7 +20,7 @@ use agent_trace_wire::sse;
 const MODERN: &str = "2026-07-28";
 
 /// An exchange that is not finished.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Running {
     method: String,
     target: String,
@@ -116,6 +116,7 @@ impl Steps {
             duration: None,
             progress: 0,
             cancel_sent: false,
+            code: None,
             outcome: Outcome::Pending,
         });
         if let Some(running) = self.exchanges.get_mut(&exchange) {
