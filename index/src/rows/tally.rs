@@ -4,7 +4,8 @@
 
 use super::compact;
 use super::sketch::Sketch;
-use agent_trace_model::{Outcome, SessionId};
+use agent_trace_model::step::StepKind;
+use agent_trace_model::{Outcome, SessionId, Stream};
 use serde::{Deserialize, Serialize};
 
 /// The most tools, methods, codes, … that are counted apart. What comes beyond them is in the
@@ -33,7 +34,8 @@ pub struct Tally {
     pub stderr: u64,
     /// Calls of tools, sorted by server and tool.
     pub tools: Vec<ToolTally>,
-    /// All other requests of the client, sorted by server and method.
+    /// All other steps, whoever began them, sorted by server, kind, side and method: filters
+    /// are answered from these groups, so that none may be missing.
     pub methods: Vec<MethodTally>,
     /// The codes of JSON-RPC errors, as their JSON text, and how often each was answered.
     pub codes: Vec<(String, u64)>,
@@ -149,18 +151,24 @@ pub struct ToolTally {
     pub last: Option<Call>,
 }
 
-/// The requests of one method.
+/// The steps of one kind and method that are no calls of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MethodTally {
     /// Its server: the position among the servers of the run.
     pub server: u16,
-    /// The method.
-    pub method: String,
+    /// What they are.
+    pub kind: StepKind,
+    /// Who began them.
+    pub from: Stream,
+    /// The method; none where they have none.
+    pub method: Option<String>,
     /// How many there were.
     pub calls: u64,
     /// What came of them.
     pub outcomes: Counts,
-    /// The shortest that was answered, in nanoseconds.
+    /// How many of them have a duration.
+    pub timed: u64,
+    /// The shortest of these, in nanoseconds.
     pub shortest: u64,
     /// The longest.
     pub longest: u64,
