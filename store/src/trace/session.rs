@@ -14,6 +14,9 @@ pub use agent_trace_model::story::Standing;
 /// How long after its beginning, in nanoseconds, a session's first record may be made.
 const MOMENT: u64 = 1_000_000_000;
 
+/// So many frames or steps are gathered before those that are done with are let go.
+const KEPT: usize = 256;
+
 /// A session in memory.
 #[derive(Debug)]
 pub struct Session {
@@ -111,6 +114,38 @@ impl Session {
         let exchange = self.exchanges.entry(envelope.exchange).or_insert_with(new);
         exchange::take(exchange, envelope, meta);
         self.steps.exchange(&self.frames, envelope, meta);
+    }
+
+    /// A copy, to see what would be if nothing more came.
+    pub(super) fn fork(&self) -> Self {
+        Self {
+            entry: self.entry.clone(),
+            opening: self.opening.clone(),
+            end: self.end.clone(),
+            steps: self.steps.clone(),
+            frames: self.frames.clone(),
+            exchanges: self.exchanges.clone(),
+            errors: self.errors.clone(),
+            gaps: self.gaps.clone(),
+            damage: self.damage.clone(),
+            missing: self.missing,
+            unreadable: self.unreadable.iter().map(super::read::copy).collect(),
+            first: self.first,
+            last: self.last,
+        }
+    }
+
+    /// Lets go of what has been seen and does not matter for what comes: the exchange, if it
+    /// is finished, lines of standard error, steps and their frames.
+    pub(super) fn forget(&mut self, exchange: u32) {
+        let finished = |exchange: &Exchange| exchange.finished.is_some();
+        if exchange > 0 && self.exchanges.get(&exchange).is_some_and(finished) {
+            self.exchanges.remove(&exchange);
+        }
+        self.errors.clear();
+        if self.frames.len() >= KEPT || self.steps.len() >= KEPT {
+            self.steps.compact(&mut self.frames);
+        }
     }
 
     /// Whether anything was recorded of it yet.

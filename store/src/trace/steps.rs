@@ -12,11 +12,13 @@
 //! followed without reading it anew.
 //!
 //! - `at`: the messages in a frame
+//! - `compact`: steps about which nothing more is learned are let go
 //! - `http`: what the exchanges say about the steps
 //! - `timeout`: what tells that something took too long
 //! - `rounds`: requests that are repeated with the input that the server asked for
 
 mod at;
+mod compact;
 mod http;
 mod rounds;
 mod timeout;
@@ -38,6 +40,8 @@ use std::ops::Deref;
 /// JSON-RPC codes of an era or header negotiation, which are part of getting connected:
 /// `HeaderMismatch` and `UnsupportedProtocolVersion` of MCP 2026-07-28.
 const NEGOTIATION: [&[u8]; 2] = [b"-32020", b"-32022"];
+/// The longest code of an error that is kept, in bytes.
+const LONGEST_CODE: usize = 32;
 /// How a client of MCP 2026-07-28 finds out what the server speaks.
 const DISCOVER: &str = "server/discover";
 
@@ -45,9 +49,11 @@ const DISCOVER: &str = "server/discover";
 type Key = (Stream, Vec<u8>);
 
 /// The steps of a session, in the order in which they began.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Steps {
     all: Vec<Step>,
+    /// How many steps were let go.
+    dropped: usize,
     /// Open requests by id: the exchange that each was on, and the step.
     open: HashMap<Key, Vec<(u32, usize)>>,
     /// Likewise by the token under which progress comes.
@@ -337,6 +343,7 @@ impl Steps {
             duration: None,
             progress: 0,
             cancel_sent: false,
+            code: message.and_then(code),
             outcome,
         })
     }
@@ -344,7 +351,7 @@ impl Steps {
     /// Adds a step. One that is pending is not settled.
     fn push(&mut self, mut step: Step) -> usize {
         let position = self.all.len();
-        step.number = position + 1;
+        step.number = self.dropped + position + 1;
         if step.outcome == Outcome::Pending {
             self.unsettled.insert(position);
         } else {
@@ -371,6 +378,7 @@ impl Steps {
     fn close(&mut self, position: usize, at: &At<'_>, message: &Message<'_>) {
         let step = &mut self.all[position];
         step.closed = Some(at.place(message.text));
+        step.code = code(message);
         step.finish = None;
         let answered = at.envelope().monotonic;
         step.duration = answered.checked_sub(step.monotonic);
@@ -394,6 +402,16 @@ impl Steps {
 fn choose(known: &[(u32, usize)], exchange: u32, tied: bool) -> Option<usize> {
     let same = known.iter().rposition(|(on, _)| *on == exchange);
     same.or_else(|| known.len().checked_sub(1).filter(|_| tied))
+}
+
+/// The code of an error, as its JSON text. What is longer than any number is none.
+fn code(answer: &Message<'_>) -> Option<String> {
+    if answer.kind != MessageKind::Error {
+        return None;
+    }
+    let code = member(answer.error?, "code")?;
+    let short = code.len() <= LONGEST_CODE;
+    short.then(|| String::from_utf8_lossy(code).into_owned())
 }
 
 fn outcome(step: &Step, answer: &Message<'_>) -> Outcome {

@@ -20,7 +20,7 @@ use agent_trace_wire::sse;
 const MODERN: &str = "2026-07-28";
 
 /// An exchange that is not finished.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Running {
     method: String,
     target: String,
@@ -38,13 +38,13 @@ pub(super) struct Running {
     /// The client sent messages in it.
     speaks: bool,
     /// The steps that these began or went on with.
-    asked: Vec<usize>,
+    pub(super) asked: Vec<usize>,
     /// The step that the exchange is itself.
-    step: Option<usize>,
+    pub(super) step: Option<usize>,
     /// A body of the request that is no message.
-    body: Option<Place>,
+    pub(super) body: Option<Place>,
     /// A body of the answer that is none, or none that could be given to a request yet.
-    answer: Option<Place>,
+    pub(super) answer: Option<Place>,
     /// The body of the answer could not be decoded.
     undecoded: bool,
 }
@@ -116,6 +116,7 @@ impl Steps {
             duration: None,
             progress: 0,
             cancel_sent: false,
+            code: None,
             outcome: Outcome::Pending,
         });
         if let Some(running) = self.exchanges.get_mut(&exchange) {
