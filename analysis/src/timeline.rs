@@ -158,7 +158,7 @@ pub fn of(story: &Story, limits: Limits) -> Timeline {
         let begun = step.wall.saturating_sub(started);
         let ended = step.duration.map(|took| begun.saturating_add(took));
         let is_request = is_awaited(step);
-        let idle = begun.saturating_sub(covered) >= limits.idle && position > 0;
+        let idle = position > 0 && begun > covered && begun - covered >= limits.idle;
         if idle {
             line.idle.push(Idle {
                 started: covered,

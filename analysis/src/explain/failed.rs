@@ -47,7 +47,7 @@ fn failed(story: &Story, failure: &Failure, points: &mut Points) {
             } else {
                 "The client".into()
             };
-            let text = format!("{asked} was asked {} and did not answer.", what(step));
+            let text = format!("{asked} was asked for {} and did not answer.", what(step));
             let quotes = evidence::arguments(step).into_iter().collect();
             points.say(Topic::Unanswered, text, [step.number], quotes);
         }

@@ -37,7 +37,25 @@ fn a_run_that_failed_is_told_in_plain_words() {
         .error(-32602, "not allowed")
         .call("sync", r#"{"to":"disk"}"#)
         .told();
-    insta::assert_snapshot!(told(&story), @"");
+    insta::assert_snapshot!(told(&story), @r#"
+    Asked: editor asked notes 6 times: drop twice, read_note twice, initialize once, sync once. [1, 2, 3, 4, 5, 6]
+    Failed: The last call of drop on notes failed: error -32602. 2 of its 2 calls failed. [4, 5]
+      arguments "{\"all\":true}"
+      answer "not allowed"
+    Failed: drop was called twice with the same arguments, and failed each time. [4, 5]
+    Recovered: read_note failed (the tool reported a failure) and then went well with other arguments (/number: 7 → 1). [2, 3]
+      arguments "{\"number\":7}"
+      answer "There is no note 7"
+    Unanswered: notes was asked for sync and did not answer. [6]
+      arguments "{\"to\":\"disk\"}"
+    Lost: As far as the recording can tell, nothing is missing in it. []
+    Unknown: What the user wanted, and what editor answered, is not in this recording: only what went to and from servers is. []
+    Unknown: Whether the results were right is not known: a result that is no error may still be wrong. []
+    why abababab 5: where its arguments came from
+    why abababab 6: where its arguments came from
+    show abababab -n: all steps
+    timeline abababab: slow steps, retries and idleness
+    "#);
 }
 
 #[test]
@@ -48,7 +66,16 @@ fn a_run_without_failures_says_what_is_not_known() {
         .asked_back("elicitation/create", r#"{"message":"Sure?"}"#)
         .result(r#"{"action":"accept"}"#)
         .told();
-    insta::assert_snapshot!(told(&story), @"");
+    insta::assert_snapshot!(told(&story), @r#"
+    Asked: editor asked notes once: echo once. [1]
+    Asked: notes asked editor: elicitation/create once. [2]
+      arguments "{\"message\":\"Sure?\"}"
+    Failed: Nothing failed that was not made good. []
+    Lost: As far as the recording can tell, nothing is missing in it. []
+    Unknown: What the user wanted, and what editor answered, is not in this recording: only what went to and from servers is. []
+    Unknown: Whether the results were right is not known: a result that is no error may still be wrong. []
+    show abababab -n: all steps
+    "#);
 }
 
 #[test]
@@ -75,7 +102,21 @@ fn what_crashed_and_what_was_lost_is_told() {
             session.missing = 4;
         })
         .told();
-    insta::assert_snapshot!(told(&story), @"");
+    insta::assert_snapshot!(told(&story), @r#"
+    Asked: editor asked notes twice: a once, b once. [1, 2]
+    Failed: notes ended by itself with exit status 3. []
+      stderr "2"
+      stderr "3"
+      stderr "panic: \u{1b}[2J"
+    Unanswered: 1 request was cancelled before it was answered. [2]
+    Unanswered: 1 request may have been answered, but that was not recorded. [1]
+    Lost: Of the session with notes, 4096 bytes (2 whole frames) were relayed but not recorded: queue full. []
+    Lost: Of the session with notes, 4 records are missing. []
+    Unknown: What the user wanted, and what editor answered, is not in this recording: only what went to and from servers is. []
+    Unknown: Whether the results were right is not known: a result that is no error may still be wrong. []
+    show abababab -n --stderr: all steps, with what servers wrote to standard error
+    doctor: why something was not recorded
+    "#);
 }
 
 #[test]
