@@ -64,7 +64,7 @@ pub(super) fn first(said: &[Said<'_>], wanted: &Wanted) -> Index {
     };
     for (at, piece) in said.iter().enumerate() {
         values::each(piece, &mut |spot, value| {
-            search.look(at, piece.part, spot, value)
+            search.look(at, piece.part, spot, value);
         });
     }
     search.index
