@@ -95,6 +95,10 @@ pub(crate) enum Command {
     Daemon(serve::Daemon),
     /// List recorded runs, newest first
     Runs(Runs),
+    /// Find where a text was recorded
+    Search(Search),
+    /// Print calls, errors and times of each tool over many runs
+    Stats(Stats),
     /// Print what happened in a run
     Show(Show),
     /// Write a run to one portable file
@@ -190,15 +194,56 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
+    /// Only the runs that match, such as '~s github & ~e' (`agent-trace help filters`)
+    pub(crate) filter: Option<String>,
     /// How many to list; 0 lists all
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
     pub(crate) limit: usize,
     /// List failed runs only
     #[arg(long)]
     pub(crate) failed: bool,
-    /// Print a line for each run that begins or ends from now on
-    #[arg(short, long, conflicts_with_all = ["failed", "limit"])]
+    /// List also clients that only connected and listed, such as health checks
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Go on after this place, with which a list ended
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) after: Option<String>,
+    /// Print a line for each session that begins or ends from now on
+    #[arg(short, long, conflicts_with_all = ["after", "all", "failed", "filter", "limit"])]
     pub(crate) follow: bool,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// The text, as whole words
+    pub(crate) text: String,
+    /// Only in steps that match, such as '~t get_issue'
+    pub(crate) filter: Option<String>,
+    /// Find the text in longer words, too; this takes longer
+    #[arg(long)]
+    pub(crate) part: bool,
+    /// Look in so many of the newest runs only; 0 looks in all
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    pub(crate) last: usize,
+    /// How many runs to find; 0 finds all
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Go on after this place, with which a list ended
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) after: Option<String>,
+    /// How many characters around the text to print
+    #[arg(short = 's', long, value_name = "COUNT", default_value_t = 120)]
+    pub(crate) string_limit: usize,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// Only over the runs that match, such as '~since 7d'
+    pub(crate) filter: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -207,6 +252,8 @@ pub(crate) struct Runs {
 pub(crate) struct Show {
     /// The run: `latest`, its id, or the beginning of that
     pub(crate) run: String,
+    /// Only the steps that match, such as '~t get_issue & ~e'
+    pub(crate) filter: Option<String>,
     /// Print calls, errors and times of each tool instead
     #[arg(short = 'c', long, conflicts_with_all = ["frame", "frames"])]
     pub(crate) summary: bool,
@@ -231,6 +278,9 @@ pub(crate) struct Show {
     /// Write the recorded bytes of one frame, and nothing else
     #[arg(long, value_name = "NUMBER")]
     pub(crate) frame: Option<u64>,
+    /// The session that the frame is in, by its id or the name of its server
+    #[arg(long, value_name = "SESSION", requires = "frame")]
+    pub(crate) session: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }

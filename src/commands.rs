@@ -14,7 +14,9 @@ mod relay;
 mod retention;
 mod run;
 mod runs;
+mod search;
 mod show;
+mod stats;
 mod wait;
 
 use crate::cli::{Cli, Command};
@@ -33,6 +35,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Relay(args) => relay::run(&args, &flags)?,
         Command::Daemon(args) => daemon::run(args.command(), &flags)?,
         Command::Runs(args) => runs::run(&args, &load()?)?,
+        Command::Search(args) => search::run(&args, &load()?)?,
+        Command::Stats(args) => stats::run(&args, &load()?)?,
         Command::Show(args) => show::run(&args, &load()?)?,
         Command::Export(args) => portable::export(&args, &load()?)?,
         Command::Import(args) => portable::import(&args, &load()?)?,

@@ -3,6 +3,7 @@
 #[cfg(unix)]
 use crate::daemon::client::ClientError;
 use crate::render::escape;
+use agent_trace_analysis::filter::FilterError;
 use agent_trace_index::RunsError;
 use agent_trace_proxy::http::UpstreamError;
 use agent_trace_store::journal::reader::OpenError;
@@ -10,7 +11,6 @@ use agent_trace_store::key;
 use agent_trace_store::portable::PortableError;
 use agent_trace_store::redact::{Redactor, RuleError};
 use agent_trace_store::retention::RetentionError;
-use agent_trace_store::trace::FindError;
 use owo_colors::OwoColorize;
 use std::error::Error;
 use std::io::{self, Write};
@@ -38,9 +38,9 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Runs(#[from] RunsError),
     #[error(transparent)]
-    Find(#[from] FindError),
-    #[error(transparent)]
     Open(#[from] OpenError),
+    #[error("the filter has an error: {0}\n{caret}", caret = .0.caret())]
+    Filter(#[from] FilterError),
     #[error(transparent)]
     Portable(#[from] PortableError),
     #[error(transparent)]
@@ -115,15 +115,19 @@ impl CommandError {
 
     fn hint(&self) -> Option<&str> {
         match self {
-            Self::Runs(RunsError::NoStore(_)) | Self::Find(FindError::Empty) => Some(
+            Self::Runs(RunsError::NoStore(_) | RunsError::Empty) => Some(
                 "put `agent-trace record --` before a server's command in your assistant's \
                  configuration, or try `agent-trace demo`",
             ),
-            Self::Runs(error) => error.hint(),
-            Self::Find(FindError::NotFound { .. }) => {
+            Self::Runs(RunsError::NotFound(_)) => {
                 Some("`agent-trace runs` lists what was recorded; `latest` is the newest run")
             }
-            Self::Find(FindError::Ambiguous { .. }) => Some("give more digits of the id"),
+            Self::Runs(RunsError::Ambiguous { .. }) => Some("give more digits of the id"),
+            Self::Runs(error) => error.hint(),
+            Self::Filter(error) => error
+                .hint
+                .as_deref()
+                .or(Some("`agent-trace help filters` has the language")),
             Self::Retention(RetentionError::Live) => {
                 Some("end the assistant's session (or the server) first")
             }

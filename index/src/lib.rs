@@ -1,29 +1,35 @@
 //! What is derived from journals: runs, their grouping, and the questions about them.
 //!
-//! - [`engine`]: where rows are kept
-//! - [`keys`], [`rows`]: what is kept
 //! - [`engine`]: where derived rows are kept
+//! - [`keys`], [`rows`]: what is kept
 //! - [`runs`]: asking, wherever the index is
 //! - [`protocol`]: what is asked and answered
-//! - [`local`]: questions answered from the index itself
+//! - [`local`]: questions answered from the index itself: [`listing`] (which runs),
+//!   [`finding`] (the one that is meant), [`stats`] (what tools did), `facts` (what a row tells
+//!   to a filter)
+//! - [`opening`]: from a row to the run's story
 //! - [`owner`]: one process has the index at a time
 //! - [`access`]: the way to it, whoever that is
 //! - `control`: the socket on which the owner is asked
 //!
 //! An index can be thrown away at any time: it is made again from the journals.
 
-pub mod engine;
-pub mod keys;
-pub mod rows;
-
 pub mod access;
 #[cfg(unix)]
 pub mod control;
+pub mod engine;
+mod facts;
+pub mod finding;
+pub mod keys;
+pub mod listing;
 pub mod local;
+pub mod opening;
 pub mod owner;
 mod place;
 pub mod protocol;
+pub mod rows;
 pub mod runs;
+pub mod stats;
 
 pub use access::Access;
 pub use local::Local;

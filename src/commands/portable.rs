@@ -3,17 +3,23 @@
 use crate::cli::{Export, Import};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
+use crate::query;
 use crate::render::short;
 use agent_trace_store::portable;
-use agent_trace_store::trace::Sessions;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 pub(crate) fn export(args: &Export, config: &Config) -> Result<u8, CommandError> {
     let store = config.store();
-    let run = store.find(&args.run)?;
-    let bytes = portable::export(&store, &run)?;
+    let (id, sessions) = query::entries(config, &args.run)?;
+    let [session] = &sessions[..] else {
+        return Err(CommandError::Usage {
+            what: "the run has several sessions".into(),
+            hint: "export each: `agent-trace show RUN --format json` has their ids",
+        });
+    };
+    let bytes = portable::export(&store, session)?;
     if args.output.as_deref() == Some(Path::new("-")) {
         let mut out = io::stdout().lock();
         out.write_all(&bytes)?;
@@ -23,7 +29,7 @@ pub(crate) fn export(args: &Export, config: &Config) -> Result<u8, CommandError>
     let path = args
         .output
         .clone()
-        .unwrap_or_else(|| format!("{}.atrace", short(run.id)).into());
+        .unwrap_or_else(|| format!("{}.atrace", short(id)).into());
     portable::write(&path, &bytes).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => CommandError::Exists { path: path.clone() },
         _ => CommandError::path(&path)(error),
@@ -31,7 +37,7 @@ pub(crate) fn export(args: &Export, config: &Config) -> Result<u8, CommandError>
     writeln!(
         anstream::stdout(),
         "wrote run {} to {}",
-        short(run.id),
+        short(id),
         path.display()
     )?;
     Ok(exit::SUCCESS)

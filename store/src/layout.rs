@@ -48,6 +48,12 @@ impl Store {
         self.root.join("key")
     }
 
+    /// The folder of all journals.
+    #[must_use]
+    pub fn journals(&self) -> PathBuf {
+        self.root.join("journal")
+    }
+
     /// Where journals are written.
     #[must_use]
     pub fn live(&self) -> PathBuf {
