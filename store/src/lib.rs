@@ -7,6 +7,7 @@
 //! - [`recorder`]: the tap of a relay: decode, redact, append
 //! - [`trace`]: reading runs back: list, open, pair
 //! - [`portable`]: a run as one file, out and in
+//! - [`state`]: what was decided, which no journal tells
 //!
 //! The journal's format is described in `docs/format.md`.
 
@@ -18,6 +19,8 @@ pub mod process;
 pub mod recorder;
 pub mod redact;
 pub mod retention;
+pub mod state;
 pub mod trace;
 
 pub use layout::Store;
+pub use state::State;
