@@ -10,6 +10,7 @@
 //! - [`trace`]: reading runs back: list, open, pair
 //! - [`search`]: looking for text in journal files
 //! - [`portable`]: a run as one file, out and in
+//! - [`state`]: what was decided, which no journal tells
 //!
 //! The journal's format is described in `docs/format.md`.
 
@@ -25,6 +26,8 @@ pub mod retention;
 pub mod search;
 #[cfg(unix)]
 pub mod socket;
+pub mod state;
 pub mod trace;
 
 pub use layout::Store;
+pub use state::State;
