@@ -9,7 +9,7 @@
 mod part;
 pub mod wire_keys;
 
-use crate::rows::{GroupKey, Marks, PartRow, SessionRow, StepAt, TurnRow};
+use crate::rows::{Call, Failed, GroupKey, Marks, PartRow, PostTally, SessionRow, StepAt, TurnRow};
 use agent_trace_model::step::StepKind;
 use agent_trace_model::{Ending, Stream};
 use agent_trace_store::journal::Kind;
@@ -335,7 +335,7 @@ impl Digest {
         let post = Post {
             at,
             exchange: step.exchange,
-            refused: step.failed_in_http(),
+            refused: part::failed_in_http(step),
             status: step.status,
         };
         let target = bounded(step.target.as_deref().unwrap_or_default());
@@ -380,10 +380,20 @@ impl Digest {
         for (target, post) in std::mem::take(&mut self.posts) {
             let passed = self.passed.get(&target);
             let passed = passed.is_some_and(|last| *last > post.exchange);
-            if post.refused && !passed && !(moved && post.status == Some(404)) {
-                let part = self.part_at(post.at.monotonic);
-                part.tally.refused_posts.push((target, post.at));
+            if moved && post.status == Some(404) {
+                continue;
             }
+            let failed = (post.refused && !passed).then_some(Failed::Http);
+            let last = Call {
+                at: post.at,
+                failed,
+            };
+            let part = self.part_at(post.at.monotonic);
+            part.tally.posts.push(PostTally {
+                server: 0,
+                target,
+                last,
+            });
         }
         let revision = self.revision.map(|(_, revision)| revision);
         let parts: Vec<PartRow> = self.parts.into_iter().map(|part| part.row(moved)).collect();

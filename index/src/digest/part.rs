@@ -3,10 +3,10 @@
 use super::{bounded, sorted};
 use crate::rows::tally::{MOST_APART, MOST_NAMED};
 use crate::rows::{
-    Call, Counts, Failed, GroupKey, MethodTally, PartRow, StepAt, Tally, ToolTally, TurnRow,
+    Call, Counts, Failed, GroupKey, MethodTally, PartRow, StepAt, Tally, ToolTally, Tries, TurnRow,
 };
 use agent_trace_model::step::StepKind;
-use agent_trace_model::{Outcome, Stream};
+use agent_trace_model::{Finish, Outcome, Stream};
 use agent_trace_store::journal::Kind;
 use agent_trace_store::trace::flow::Taken;
 use agent_trace_store::trace::step::Place;
@@ -50,15 +50,15 @@ pub(super) struct Part {
     statuses: BTreeMap<u16, u64>,
 }
 
-/// Something that is counted, and the last of it.
+/// Something that is counted, and how it went.
 #[derive(Clone, Debug)]
 struct Last<T> {
     counted: T,
-    /// The last one that has a say.
-    any: Option<Call>,
-    /// The last one that was not answered with the HTTP status 404: with that a server tells
-    /// a client to begin a new session.
-    not_moved: Option<Call>,
+    /// All of them.
+    any: Tries,
+    /// Those that were not answered with the HTTP status 404: with that a server tells a
+    /// client to begin a new session.
+    not_moved: Tries,
 }
 
 impl Part {
@@ -144,27 +144,19 @@ impl Part {
         if let Some(duration) = timed {
             tally.longest = longer(tally.longest, Some((duration, at)));
         }
-        let unanswered = asked && step.outcome == Outcome::Unanswered && !step.failed_in_http();
+        let unanswered = asked && step.outcome.is_unanswered() && !failed_in_http(step);
         if unanswered {
             tally.unanswered += 1;
             name(&mut tally.unanswered_at, at);
         }
         // The last attempt of each kind says how it went.
         let says = step.is_clients() && !unanswered && has_a_say(step.outcome);
-        let says = says && step.kind != StepKind::Http;
+        let says = says && step.kind != StepKind::Http && step.method.is_some();
+        let failed = how_it_failed(step);
+        let call = says.then_some(Call { at, failed });
         match step.tool().filter(|_| step.is_clients()) {
-            Some(tool) => {
-                let call = Call {
-                    at,
-                    failed: how_it_failed(step),
-                };
-                self.tool(tool, step, bytes, says.then_some(call));
-            }
-            None => {
-                // Of requests that are no calls only HTTP's refusals count.
-                let failed = step.failed_in_http().then_some(Failed::Http);
-                self.method(step, bytes, says.then_some(Call { at, failed }));
-            }
+            Some(tool) => self.tool(tool, step, bytes, call),
+            None => self.method(step, bytes, call),
         }
     }
 
@@ -184,7 +176,7 @@ impl Part {
                 longest: 0,
                 durations: crate::rows::Sketch::default(),
                 bytes: 0,
-                last: None,
+                tries: Tries::default(),
             })
         };
         let last = self.tools.entry(tool).or_insert_with(new);
@@ -218,7 +210,7 @@ impl Part {
                 shortest: 0,
                 longest: 0,
                 bytes: 0,
-                last: None,
+                tries: Tries::default(),
             })
         };
         let last = self.methods.entry(group).or_insert_with(new);
@@ -240,15 +232,15 @@ impl Part {
         let mut tally = self.tally;
         let tools = self.tools.into_values();
         tally.tools = tools
-            .map(|tool| ToolTally {
-                last: tool.last(moved),
+            .map(|mut tool| ToolTally {
+                tries: tool.tries(moved),
                 ..tool.counted
             })
             .collect();
         let methods = self.methods.into_values();
         tally.methods = methods
-            .map(|method| MethodTally {
-                last: method.last(moved),
+            .map(|mut method| MethodTally {
+                tries: method.tries(moved),
                 ..method.counted
             })
             .collect();
@@ -271,20 +263,24 @@ impl<T> Last<T> {
     fn new(counted: T) -> Self {
         Self {
             counted,
-            any: None,
-            not_moved: None,
+            any: Tries::default(),
+            not_moved: Tries::default(),
         }
     }
 
     fn tell(&mut self, call: Option<Call>, status: Option<u16>) {
-        self.any = later(self.any, call);
+        let Some(call) = call else {
+            return;
+        };
+        self.any.tell(call);
         if status != Some(404) {
-            self.not_moved = later(self.not_moved, call);
+            self.not_moved.tell(call);
         }
     }
 
-    fn last(&self, moved: bool) -> Option<Call> {
-        if moved { self.not_moved } else { self.any }
+    fn tries(&mut self, moved: bool) -> Tries {
+        let (any, not_moved) = (&mut self.any, &mut self.not_moved);
+        std::mem::take(if moved { not_moved } else { any })
     }
 }
 
@@ -303,12 +299,13 @@ pub(super) fn bytes(session: &Session, step: &Step) -> u64 {
     length(&step.opened).unwrap_or(0) + length(&step.closed).unwrap_or(0)
 }
 
-/// The later one of two calls.
-pub(crate) fn later(one: Option<Call>, other: Option<Call>) -> Option<Call> {
-    match (one, other) {
-        (Some(one), Some(other)) if other.at < one.at => Some(one),
-        (one, other) => other.or(one),
-    }
+/// Whether it failed for a reason of HTTP: a status from 400 on, or an answer that broke off.
+pub(super) fn failed_in_http(step: &Step) -> bool {
+    let broke = matches!(
+        step.finish,
+        Some(Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut)
+    );
+    step.outcome.is_failure() && (broke || step.status.is_some_and(|status| status >= 400))
 }
 
 /// The longer one of two steps; of equal ones the earlier.
@@ -330,11 +327,13 @@ pub(crate) fn name(places: &mut Vec<StepAt>, at: StepAt) {
 }
 
 fn how_it_failed(step: &Step) -> Option<Failed> {
-    if step.failed_in_http() {
+    if failed_in_http(step) {
         return Some(Failed::Http);
     }
     match step.outcome {
         Outcome::ToolError => Some(Failed::ToolError),
+        Outcome::Timeout => Some(Failed::Timeout),
+        Outcome::Denied => Some(Failed::Denied),
         outcome if outcome.is_failure() => Some(Failed::Error),
         _ => None,
     }

@@ -175,17 +175,6 @@ impl Step {
         Some(self.closed.as_ref()?.text(frames))
     }
 
-    /// Whether it failed for a reason of HTTP: a status from 400 on, or an answer that broke
-    /// off.
-    #[must_use]
-    pub fn failed_in_http(&self) -> bool {
-        let broke = matches!(
-            self.finish,
-            Some(Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut)
-        );
-        self.outcome.is_failure() && (broke || self.status.is_some_and(|status| status >= 400))
-    }
-
     /// The name by which the client introduces itself in this step, if it does.
     #[must_use]
     pub fn client_name(&self, frames: &[Frame]) -> Option<String> {

@@ -14,12 +14,14 @@
 //! - `at`: the messages in a frame
 //! - `compact`: steps about which nothing more is learned are let go
 //! - `http`: what the exchanges say about the steps
+//! - `timeout`: what tells that something took too long
 //! - `rounds`: requests that are repeated with the input that the server asked for
 
 mod at;
 mod compact;
 mod http;
 mod rounds;
+mod timeout;
 
 use super::step::{Frame, PROTOCOL_VERSION, Place, Step, StepKind};
 use crate::journal::header::KeyKind;
@@ -147,8 +149,9 @@ impl Steps {
         self.begin(&at, at.place(frame.body()), kind, None);
     }
 
-    /// Ends the session: nothing more will come.
-    pub(super) fn end(&mut self, frames: &[Frame]) {
+    /// Ends the session: nothing more will come. What is open when a server crashed will
+    /// not be answered because of that.
+    pub(super) fn end(&mut self, frames: &[Frame], crashed: bool) {
         self.end_exchanges(frames);
         for step in std::mem::take(&mut self.unsettled) {
             let waits = self.rounds.is_waiting(step);
@@ -157,7 +160,10 @@ impl Steps {
                 // Asked for input, and the client did not go on.
                 _ if waits => Outcome::Cancelled,
                 step if stays_open(step.method.as_deref()) => Outcome::Ok,
-                step => self.unanswered(step.monotonic),
+                step => match self.unanswered(step.monotonic) {
+                    Outcome::Unanswered if crashed => Outcome::Crashed,
+                    outcome => outcome,
+                },
             };
             self.all[step].outcome = outcome;
             self.settled.push(step);
@@ -261,7 +267,10 @@ impl Steps {
                 let step = known.and_then(|known| choose(known, exchange, self.is_tied() || sure));
                 if let Some(&(_, step)) = step.and_then(|at| known?.get(at)) {
                     self.all[step].cancel_sent = true;
-                    self.all[step].outcome = Outcome::Cancelled;
+                    self.all[step].outcome = match about("reason") {
+                        Some(reason) if timeout::is_told(&reason) => Outcome::Timeout,
+                        _ => Outcome::Cancelled,
+                    };
                     self.settle(step);
                 }
             }
@@ -412,6 +421,8 @@ fn outcome(step: &Step, answer: &Message<'_>) -> Outcome {
         // How a client finds out which era a server speaks; nothing went wrong.
         return if probe || NEGOTIATION.contains(&code) {
             Outcome::Ok
+        } else if timeout::is_error(error) || timeout::is_status(step.status) {
+            Outcome::Timeout
         } else {
             Outcome::Error
         };

@@ -8,7 +8,7 @@
 //! An exchange whose request carries no message is a step itself.
 
 use super::super::step::{Frame, Place, Step, StepKind};
-use super::{At, DISCOVER, Steps};
+use super::{At, DISCOVER, Steps, timeout};
 use crate::journal::header::{Finished, Meta, NotDecoded, Request, Response};
 use crate::journal::{Envelope, Flags};
 use agent_trace_model::{Finish, Outcome, Stream};
@@ -185,7 +185,7 @@ impl Steps {
 
     fn notification_answered(&mut self, step: usize) {
         if self.all[step].status.is_some_and(|status| status >= 400) {
-            self.all[step].outcome = Outcome::Error;
+            self.all[step].outcome = failed(self.all[step].status, None);
         }
         self.settle(step);
     }
@@ -352,7 +352,7 @@ impl Steps {
                     Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut
                 );
                 if running.status.is_none() && broke {
-                    self.all[position].outcome = Outcome::Error;
+                    self.all[position].outcome = failed(None, Some(end.finish));
                     self.all[position].finish = Some(end.finish);
                 }
                 self.settle(position);
@@ -387,6 +387,8 @@ impl Steps {
                 return;
             }
             self.unanswered(step.monotonic)
+        } else if finish == TimedOut {
+            Outcome::Timeout
         } else {
             self.unanswered(step.monotonic)
         };
@@ -416,7 +418,7 @@ impl Steps {
             && step.status.is_some_and(|status| status < 500);
         step.outcome = match probe {
             true => Outcome::Ok,
-            false => Outcome::Error,
+            false => failed(step.status, end.map(|end| end.finish)),
         };
         step.closed = step.closed.take().or(answer);
         step.duration = end.and_then(|end| end.since(step.monotonic));
@@ -442,11 +444,22 @@ fn http_outcome(running: &Running, finish: Finish) -> Outcome {
     match (running.status, finish) {
         // A server that offers no event stream says so.
         (Some(405), _) if running.method == "GET" => Outcome::Ok,
-        (Some(status), _) if status >= 400 => Outcome::Error,
-        (_, Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut) => Outcome::Error,
+        (Some(status), _) if status >= 400 => failed(running.status, Some(finish)),
+        (_, Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut) => {
+            failed(running.status, Some(finish))
+        }
         (Some(_), _) => Outcome::Ok,
         (None, Finish::ClientGone) => Outcome::Cancelled,
         (None, _) => Outcome::Unanswered,
+    }
+}
+
+/// What to call something that HTTP refused or that broke off.
+fn failed(status: Option<u16>, finish: Option<Finish>) -> Outcome {
+    if timeout::is_status(status) || finish == Some(Finish::TimedOut) {
+        Outcome::Timeout
+    } else {
+        Outcome::Error
     }
 }
 
