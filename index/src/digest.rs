@@ -19,6 +19,7 @@ use agent_trace_store::trace::flow::{Flow, Taken, Watch};
 use agent_trace_store::trace::{Session, Step};
 use agent_trace_wire::message::stays_open;
 use part::Part;
+pub(crate) use part::{longer, name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use wire_keys::WireKeys;

@@ -3,6 +3,8 @@
 //! - [`engine`]: where rows are kept
 //! - [`keys`], [`rows`]: what is kept
 //! - [`digest`]: from the journal of a process to rows of its sessions
+//! - [`group`]: which parts of sessions make up which run
+//! - [`merge`]: from rows of sessions to the row of a run
 //! - [`runs`]: asking, wherever the index is
 //! - [`protocol`]: what is asked and answered
 //! - [`local`]: questions answered from the index itself
@@ -14,7 +16,9 @@
 
 pub mod digest;
 pub mod engine;
+pub mod group;
 pub mod keys;
+pub mod merge;
 pub mod rows;
 
 pub mod access;

@@ -317,6 +317,11 @@ impl Counts {
         *self.of_mut(outcome) += 1;
     }
 
+    /// Counts as many.
+    pub fn add_many(&mut self, outcome: Outcome, count: u64) {
+        *self.of_mut(outcome) += count;
+    }
+
     /// How many ended so.
     #[must_use]
     pub fn of(&self, outcome: Outcome) -> u64 {
