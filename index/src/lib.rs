@@ -2,6 +2,10 @@
 //!
 //! - [`engine`]: where derived rows are kept
 //! - [`keys`], [`rows`]: what is kept
+//! - [`engine`]: where rows are kept
+//! - [`digest`]: from the journal of a process to rows of its sessions
+//! - [`group`]: which parts of sessions make up which run
+//! - [`merge`]: from rows of sessions to the row of a run
 //! - [`runs`]: asking, wherever the index is
 //! - [`protocol`]: what is asked and answered
 //! - [`local`]: questions answered from the index itself: [`listing`] (which runs),
@@ -14,20 +18,24 @@
 //!
 //! An index can be thrown away at any time: it is made again from the journals.
 
+pub mod digest;
+pub mod engine;
+pub mod group;
+pub mod keys;
+pub mod merge;
+pub mod rows;
+
 pub mod access;
 #[cfg(unix)]
 pub mod control;
-pub mod engine;
 mod facts;
 pub mod finding;
-pub mod keys;
 pub mod listing;
 pub mod local;
 pub mod opening;
 pub mod owner;
 mod place;
 pub mod protocol;
-pub mod rows;
 pub mod runs;
 pub mod stats;
 
