@@ -1,5 +1,7 @@
 //! What is derived from journals: runs, their grouping, and the questions about them.
 //!
+//! - [`engine`]: where rows are kept
+//! - [`keys`], [`rows`]: what is kept
 //! - [`engine`]: where derived rows are kept
 //! - [`runs`]: asking, wherever the index is
 //! - [`protocol`]: what is asked and answered
@@ -10,10 +12,13 @@
 //!
 //! An index can be thrown away at any time: it is made again from the journals.
 
+pub mod engine;
+pub mod keys;
+pub mod rows;
+
 pub mod access;
 #[cfg(unix)]
 pub mod control;
-pub mod engine;
 pub mod local;
 pub mod owner;
 mod place;
