@@ -2,9 +2,11 @@
 //!
 //! - [`index`]: arguments of `index`
 //! - [`serve`]: arguments of what serves HTTP
+//! - [`understand`]: arguments of what tells how a run went
 
 pub(crate) mod index;
 pub(crate) mod serve;
+pub(crate) mod understand;
 
 use crate::config::Flags;
 use agent_trace_store::journal::Bodies;
@@ -101,6 +103,36 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Print what happened in a run
     Show(Show),
+    /// Show how a run went in time: phases, idleness, retries, slow steps
+    ///
+    /// Each step is a bar, from when it began to when it was answered. Pauses in which nothing
+    /// was under way take no room.
+    Timeline(understand::Timeline),
+    /// Say in plain words what happened in a run
+    ///
+    /// What was asked of whom, what failed and what was made good, what got no answer, what is
+    /// missing in the recording and what it cannot tell, each with the steps and quotes that
+    /// it is based on. No model is asked.
+    Explain(understand::Explain),
+    /// Show where the values that a step was given came from
+    ///
+    /// Each value in the step's arguments is followed back to where it appeared first: in an
+    /// earlier result, notification or definition, or in earlier arguments, by which the
+    /// assistant or the user brought it in. The steps that gave it follow, with the values
+    /// that they were given.
+    Why(understand::Why),
+    /// Show what is different between two runs
+    ///
+    /// Exits with 0 when they are the same, with 1 when they are not. Times, ids and `_meta`
+    /// are not compared; how long a step took is told, but makes no difference.
+    Diff(understand::Diff),
+    /// Show which steps led to which
+    ///
+    /// Sessions, their prompts, their steps; and under a call what the server asked because of
+    /// it, where that can be told.
+    Tree(understand::Tree),
+    /// Print a run step by step, as fast as it was
+    Replay(understand::Replay),
     /// Write a run to one portable file
     Export(Export),
     /// Take runs from portable files into the store

@@ -3,7 +3,9 @@
 mod config;
 mod daemon;
 mod demo;
+mod diff;
 mod doctor;
+mod explain;
 mod forget;
 mod generate;
 mod index;
@@ -11,13 +13,17 @@ mod portable;
 mod record;
 mod redact;
 mod relay;
+mod replay;
 mod retention;
 mod run;
 mod runs;
 mod search;
 mod show;
 mod stats;
+mod timeline;
+mod tree;
 mod wait;
+mod why;
 
 use crate::cli::{Cli, Command};
 use crate::config::Config;
@@ -38,6 +44,12 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Search(args) => search::run(&args, &load()?)?,
         Command::Stats(args) => stats::run(&args, &load()?)?,
         Command::Show(args) => show::run(&args, &load()?)?,
+        Command::Timeline(args) => timeline::run(&args, &load()?)?,
+        Command::Explain(args) => explain::run(&args, &load()?)?,
+        Command::Why(args) => why::run(&args, &load()?)?,
+        Command::Diff(args) => diff::run(&args, &load()?)?,
+        Command::Tree(args) => tree::run(&args, &load()?)?,
+        Command::Replay(args) => replay::run(&args, &load()?)?,
         Command::Export(args) => portable::export(&args, &load()?)?,
         Command::Import(args) => portable::import(&args, &load()?)?,
         Command::Forget(args) => forget::run(&args, &load()?)?,

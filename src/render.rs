@@ -5,9 +5,11 @@
 pub(crate) mod escape;
 pub(crate) mod json;
 pub(crate) mod lines;
+
 pub(crate) mod summary;
 pub(crate) mod table;
 pub(crate) mod time;
+pub(crate) mod words;
 
 use agent_trace_analysis::outcomes::Failure;
 use agent_trace_index::listing::Listed;
