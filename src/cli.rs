@@ -1,7 +1,9 @@
 //! The command line.
 //!
+//! - [`check`]: arguments of what finds faults in a run
 //! - [`serve`]: arguments of what serves HTTP
 
+pub(crate) mod check;
 pub(crate) mod serve;
 
 use crate::config::Flags;
@@ -90,6 +92,8 @@ pub(crate) enum Command {
     Runs(Runs),
     /// Print what happened in a run
     Show(Show),
+    /// Find what is wrong in a run: errors, broken frames, misuse of the protocol
+    Check(check::Check),
     /// Write a run to one portable file
     Export(Export),
     /// Take runs from portable files into the store

@@ -1,5 +1,6 @@
 //! One module for each command.
 
+mod check;
 mod config;
 mod daemon;
 mod demo;
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Daemon(args) => daemon::run(args.command(), &flags)?,
         Command::Runs(args) => runs::run(&args, &load()?)?,
         Command::Show(args) => show::run(&args, &load()?)?,
+        Command::Check(args) => check::run(&args, &load()?)?,
         Command::Export(args) => portable::export(&args, &load()?)?,
         Command::Import(args) => portable::import(&args, &load()?)?,
         Command::Forget(args) => forget::run(&args, &load()?)?,
