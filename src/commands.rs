@@ -7,11 +7,13 @@ mod demo;
 mod doctor;
 mod forget;
 mod generate;
+mod index;
 mod portable;
 mod record;
 mod redact;
 mod relay;
 mod retention;
+mod run;
 mod runs;
 mod show;
 mod wait;
@@ -28,6 +30,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     let code = match cli.command {
         // Reads its configuration itself, beside the relay.
         Command::Record(args) => return Ok(record::run(args, flags)),
+        Command::Run(args) => return run::run(&args),
         Command::Relay(args) => relay::run(&args, &flags)?,
         Command::Daemon(args) => daemon::run(args.command(), &flags)?,
         Command::Runs(args) => runs::run(&args, &load()?)?,
@@ -38,6 +41,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Forget(args) => forget::run(&args, &load()?)?,
         Command::Redact(args) => redact::run(&args, &load()?)?,
         Command::Retention(args) => retention::run(&args, &load()?)?,
+        Command::Index(args) => index::run(&args, &load()?)?,
         Command::Doctor => doctor::run(&load())?,
         Command::Config => config::run(&load()?)?,
         Command::Demo(args) => demo::run(&args, &flags)?,

@@ -1,7 +1,7 @@
 //! The daemon: one process that runs the relays of the configuration.
 //!
-//! - [`lock`]: one daemon for each data directory
-//! - [`socket`], [`protocol`], [`control`], [`client`]: how commands talk to it
+//! - [`protocol`], [`control`], [`client`]: how commands talk to it
+//! - [`index`]: what was recorded, followed and answered from
 //! - [`listeners`]: from those that are to those that are wanted
 //! - [`admin`], [`metrics`]: how it does, over HTTP
 //! - [`launch`]: starting it in the background, and ending it
@@ -13,12 +13,11 @@
 mod admin;
 pub(crate) mod client;
 mod control;
+mod index;
 pub(crate) mod launch;
 mod listeners;
-pub(crate) mod lock;
 mod metrics;
 pub(crate) mod protocol;
-mod socket;
 pub(crate) mod unit;
 
 use crate::config::{Config, Flags};
@@ -26,11 +25,12 @@ use crate::error::{CommandError, discreet, in_full, in_one_line};
 use crate::render::time;
 use crate::serving::signals::{Hangup, Signals, Told, runtime};
 use crate::serving::{Recording, Serving};
-use agent_trace_store::Store;
+use agent_trace_index::control::server;
+use agent_trace_store::lock::{Lock, LockError};
 use agent_trace_store::recorder::Setup;
+use agent_trace_store::{Store, socket};
 use control::Reload;
 use listeners::{Changes, Listeners};
-use lock::{Lock, LockError};
 use protocol::{Place, Recorded, Reloaded, Status};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -52,6 +52,7 @@ struct Daemon {
     /// Ends everything.
     shutdown: CancellationToken,
     reloads: mpsc::Sender<Reload>,
+    index: index::Index,
     state: Mutex<State>,
 }
 
@@ -80,8 +81,8 @@ pub(crate) fn run(flags: &Flags) -> Result<(), CommandError> {
     let store = absolute(&config.store())?;
     let root = store.root();
     store.make(root).map_err(CommandError::path(root))?;
-    let mut lock = Lock::take(&store).map_err(|error| not_locked(&store, error))?;
-    runtime()?.block_on(serve(flags, config, &store, &mut lock))
+    let lock = Lock::take(&store.daemon_lock()).map_err(|error| not_locked(&store, error))?;
+    runtime()?.block_on(serve(flags, config, &store, &lock))
 }
 
 /// The store under a path that means the same from any folder.
@@ -104,10 +105,8 @@ fn not_locked(store: &Store, error: LockError) -> CommandError {
                        stop` ends it",
             }
         }
-        LockError::Io(source) => CommandError::Path {
-            path: store.root().join("daemon.lock"),
-            source,
-        },
+        LockError::Io(source) => CommandError::path(&store.daemon_lock())(source),
+        other => CommandError::path(&store.daemon_lock())(std::io::Error::other(other)),
     }
 }
 
@@ -115,7 +114,7 @@ async fn serve(
     flags: &Flags,
     config: Config,
     store: &Store,
-    lock: &mut Lock,
+    lock: &Lock,
 ) -> Result<(), CommandError> {
     let mut signals = Signals::new(Hangup::Reload)?;
     let setup = Setup {
@@ -135,6 +134,7 @@ async fn serve(
         serving,
         shutdown: CancellationToken::new(),
         reloads,
+        index: index::Index::default(),
         state: Mutex::new(State {
             config: config.clone(),
             listeners: Listeners::default(),
@@ -145,13 +145,15 @@ async fn serve(
     log(&daemon.apply(&config));
 
     // Last of all: who gets an answer finds everything in its place.
-    let (socket, listener) =
-        socket::open(store).map_err(CommandError::failed("cannot open the control socket"))?;
+    let (socket, listener) = socket::open(store, socket::CONTROL)
+        .map_err(CommandError::failed("cannot open the control socket"))?;
     let listener = tokio::net::UnixListener::from_std(listener)
         .map_err(CommandError::failed("cannot use the control socket"))?;
-    lock.sign(&socket.path)
+    lock.sign(Some(&socket.path))
         .map_err(CommandError::path(store.root()))?;
-    tokio::spawn(control::serve(listener, Arc::clone(&daemon)));
+    let handler: Arc<Daemon> = Arc::clone(&daemon);
+    tokio::spawn(server::serve(listener, handler));
+    let owning = tokio::spawn(index::own(Arc::clone(&daemon), socket.path.clone()));
 
     let mut retry = tokio::time::interval(RETRY);
     loop {
@@ -168,6 +170,8 @@ async fn serve(
             _ = retry.tick() => log(&daemon.retry()),
         }
     }
+    // Others may have the index while the rest comes to its end.
+    drop(owning.await);
     // Who waits for a reload now is told so.
     drop(wanted);
     let drain = daemon.drain();

@@ -2,6 +2,10 @@
 //!
 //! - [`check`]: what is wrong in a run, rule by rule
 //! - [`parts`]: what a step's messages hold
+//! - [`filter`]: the filter language: which steps, and which runs
+//! - [`outcomes`]: whether a run failed, why, and what it recovered from
 
 pub mod check;
+pub mod filter;
+pub mod outcomes;
 pub mod parts;

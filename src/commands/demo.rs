@@ -7,7 +7,7 @@ pub(crate) mod server;
 use crate::cli::Demo;
 use crate::config::Flags;
 use crate::error::{CommandError, exit};
-use crate::render::{lines, short, status};
+use crate::render::{failures, lines, short, status};
 use agent_trace_store::Store;
 use agent_trace_store::trace::{Session, Sessions};
 use client::Client;
@@ -86,7 +86,7 @@ fn program() -> String {
 }
 
 fn print(out: &mut impl Write, run: &Session, args: &Demo) -> io::Result<()> {
-    let failures = run.failures();
+    let failures = failures(run);
     let status = status(run);
     let status = if failures.is_empty() {
         status.green().to_string()
@@ -110,7 +110,7 @@ fn print(out: &mut impl Write, run: &Session, args: &Demo) -> io::Result<()> {
 
 /// A run in which an error is made good.
 fn succeed(store: &std::path::Path) -> io::Result<()> {
-    let mut client = Client::start(store)?;
+    let mut client = Client::start(store, "demo: made good")?;
     client.call("add_note", &json!({"text": "Water the plants"}))?;
     client.call("read_note", &json!({"number": 7}))?;
     client.call("read_note", &json!({"number": 1}))?;
@@ -119,7 +119,7 @@ fn succeed(store: &std::path::Path) -> io::Result<()> {
 
 /// A run whose last call of a tool is an error, and which is told a secret.
 fn fail(store: &std::path::Path) -> io::Result<()> {
-    let mut client = Client::start(store)?;
+    let mut client = Client::start(store, "demo: failed")?;
     // Put together here, so that nobody takes it for a real one.
     let secret = ["ghp", "0123456789abcdefghijklmnopqrstuvwxyz"].join("_");
     client.call(

@@ -87,6 +87,32 @@ pub(super) static HTTP_ERROR: Rule = Rule {
     },
 };
 
+pub(super) static TIMEOUT: Rule = Rule {
+    code: "timeout",
+    severity: Severity::Error,
+    about: "who asked gave up because it took too long",
+    why: "the cancel, the error or the status says so; the work may have been done all the same",
+    source: "MCP 2024-11-05 and later, life cycle: timeouts",
+    look: |context, found| {
+        let given_up = |fact: &&Fact<'_>| fact.step.outcome == Outcome::Timeout;
+        for fact in context.steps.iter().filter(given_up) {
+            let step = fact.step;
+            let waited = match (step.cancel_sent, step.status) {
+                (true, _) => "the client cancelled it".to_owned(),
+                (_, Some(status)) if status >= 400 => format!("status {status}"),
+                _ => "it was answered so".to_owned(),
+            };
+            let answer = step.response.as_ref().map(|message| &message.text[..]);
+            let said = Said {
+                what: format!("{} took too long: {waited}", named(fact)),
+                subject: fact.method(),
+                quote: fact.response.error.or(answer).unwrap_or_default(),
+            };
+            found.at(step, other(sender(step.from)), said);
+        }
+    },
+};
+
 pub(super) static UNANSWERED: Rule = Rule {
     code: "unanswered",
     severity: Severity::Error,
@@ -98,7 +124,7 @@ pub(super) static UNANSWERED: Rule = Rule {
             let step = fact.step;
             // An id on a notification is reported as that.
             let wrong = fact.method().starts_with("notifications/");
-            let unanswered = step.outcome == Outcome::Unanswered;
+            let unanswered = matches!(step.outcome, Outcome::Unanswered | Outcome::Crashed);
             if !unanswered || wrong || step.kind != StepKind::Request {
                 continue;
             }
@@ -110,6 +136,7 @@ pub(super) static UNANSWERED: Rule = Rule {
             let ending = fact.session.end.as_ref().map(|end| end.ending);
             let (party, why) = match ending {
                 _ if !delivered => (party, "it could not be delivered"),
+                _ if step.outcome == Outcome::Crashed => (Party::Server, "the server crashed"),
                 Some(Ending::ServerExited) => (Party::Server, "the server exited first"),
                 Some(Ending::NotStarted) => (Party::Server, "the server did not start"),
                 Some(Ending::ClientClosed | Ending::ClientDied | Ending::ClientStoppedReading) => {

@@ -78,10 +78,11 @@ pub struct Rule {
 /// All rules, in the order in which they are listed.
 #[must_use]
 pub fn rules() -> &'static [&'static Rule] {
-    static ALL: [&Rule; 46] = [
+    static ALL: [&Rule; 47] = [
         &outcomes::ERROR,
         &outcomes::TOOL_ERROR,
         &outcomes::HTTP_ERROR,
+        &outcomes::TIMEOUT,
         &outcomes::UNANSWERED,
         &outcomes::CRASHED,
         &answers::LATE,

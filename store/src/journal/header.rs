@@ -108,6 +108,10 @@ pub struct SessionOpen {
     /// When it began, in nanoseconds since 1970.
     #[serde(default)]
     pub started: u64,
+    /// The run that it belongs to, where that was named (`agent-trace run`, `record --run`);
+    /// redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// The name that the user or a wrapper gave the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
@@ -221,6 +225,29 @@ pub enum HeaderError {
 }
 
 impl Header {
+    /// What is known of a process of which no header can be read.
+    #[must_use]
+    pub fn unknown(process: ProcessId) -> Self {
+        Self {
+            process,
+            segment: 1,
+            version: String::new(),
+            started: 0,
+            host: String::new(),
+            boot: String::new(),
+            relay: Process::default(),
+            client: None,
+            redaction: Redaction {
+                on: true,
+                key: String::new(),
+                user_rules: 0,
+            },
+            bodies: Bodies::Full,
+            workspace: String::new(),
+            project: None,
+        }
+    }
+
     /// The header's bytes under this magic.
     ///
     /// # Errors

@@ -62,6 +62,18 @@ fn negotiation_and_cancelled_requests_are_fine() {
 }
 
 #[test]
+fn what_took_too_long() {
+    let mut case = fine();
+    case.ask("6", "tools/call", r#"{"name":"t"}"#);
+    let step = case.step();
+    (step.cancel_sent, step.outcome) = (true, Outcome::Timeout);
+    assert_eq!(case.codes(), ["timeout"]);
+    case.step().outcome = Outcome::Crashed;
+    assert_eq!(case.codes(), ["unanswered"]);
+    assert!(case.findings()[0].what.ends_with("the server crashed"));
+}
+
+#[test]
 fn a_crash_is_told_with_the_servers_last_words() {
     let mut case = fine();
     case.session().standing = Standing::Crashed;
