@@ -3,10 +3,12 @@
 //! - [`check`]: arguments of what finds faults in a run
 //! - [`index`]: arguments of `index`
 //! - [`serve`]: arguments of what serves HTTP
+//! - [`verify`]: arguments of what proves journals
 
 pub(crate) mod check;
 pub(crate) mod index;
 pub(crate) mod serve;
+pub(crate) mod verify;
 
 use crate::config::Flags;
 use agent_trace_store::journal::Bodies;
@@ -109,6 +111,8 @@ pub(crate) enum Command {
     Forget(Forget),
     /// Show what redaction hides in a text or in a recorded run
     Redact(Redact),
+    /// Prove that journals are what was recorded: nothing changed, cut off or taken out
+    Verify(verify::Verify),
     /// Seal finished journals, and remove what is beyond the limits
     Retention(Retention),
     /// Look after the index, from which questions are answered

@@ -16,6 +16,7 @@ mod retention;
 mod run;
 mod runs;
 mod show;
+mod verify;
 mod wait;
 
 use crate::cli::{Cli, Command};
@@ -40,6 +41,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Import(args) => portable::import(&args, &load()?)?,
         Command::Forget(args) => forget::run(&args, &load()?)?,
         Command::Redact(args) => redact::run(&args, &load()?)?,
+        Command::Verify(args) => verify::run(&args, &load()?)?,
         Command::Retention(args) => retention::run(&args, &load()?)?,
         Command::Index(args) => index::run(&args, &load()?)?,
         Command::Doctor => doctor::run(&load())?,

@@ -9,6 +9,7 @@
 //! - [`recorder`]: the tap of a relay: decode, redact, append
 //! - [`trace`]: reading runs back: list, open, pair
 //! - [`search`]: looking for text in journal files
+//! - [`verify`]: whether the journal is what was recorded
 //! - [`portable`]: a run as one file, out and in
 //!
 //! The journal's format is described in `docs/format.md`.
@@ -26,5 +27,6 @@ pub mod search;
 #[cfg(unix)]
 pub mod socket;
 pub mod trace;
+pub mod verify;
 
 pub use layout::Store;
