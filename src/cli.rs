@@ -1,12 +1,16 @@
 //! The command line.
 //!
+//! - [`check`]: arguments of what finds faults in a run
 //! - [`index`]: arguments of `index`
 //! - [`serve`]: arguments of what serves HTTP
 //! - [`understand`]: arguments of what tells how a run went
+//! - [`verify`]: arguments of what proves journals
 
+pub(crate) mod check;
 pub(crate) mod index;
 pub(crate) mod serve;
 pub(crate) mod understand;
+pub(crate) mod verify;
 
 use crate::config::Flags;
 use agent_trace_store::journal::Bodies;
@@ -133,6 +137,8 @@ pub(crate) enum Command {
     Tree(understand::Tree),
     /// Print a run step by step, as fast as it was
     Replay(understand::Replay),
+    /// Find what is wrong in a run: errors, broken frames, misuse of the protocol
+    Check(check::Check),
     /// Write a run to one portable file
     Export(Export),
     /// Take runs from portable files into the store
@@ -141,6 +147,8 @@ pub(crate) enum Command {
     Forget(Forget),
     /// Show what redaction hides in a text or in a recorded run
     Redact(Redact),
+    /// Prove that journals are what was recorded: nothing changed, cut off or taken out
+    Verify(verify::Verify),
     /// Seal finished journals, and remove what is beyond the limits
     Retention(Retention),
     /// Look after the index, from which questions are answered

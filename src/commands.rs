@@ -1,5 +1,6 @@
 //! One module for each command.
 
+mod check;
 mod config;
 mod daemon;
 mod demo;
@@ -22,6 +23,7 @@ mod show;
 mod stats;
 mod timeline;
 mod tree;
+mod verify;
 mod wait;
 mod why;
 
@@ -50,10 +52,12 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Diff(args) => diff::run(&args, &load()?)?,
         Command::Tree(args) => tree::run(&args, &load()?)?,
         Command::Replay(args) => replay::run(&args, &load()?)?,
+        Command::Check(args) => check::run(&args, &load()?)?,
         Command::Export(args) => portable::export(&args, &load()?)?,
         Command::Import(args) => portable::import(&args, &load()?)?,
         Command::Forget(args) => forget::run(&args, &load()?)?,
         Command::Redact(args) => redact::run(&args, &load()?)?,
+        Command::Verify(args) => verify::run(&args, &load()?)?,
         Command::Retention(args) => retention::run(&args, &load()?)?,
         Command::Index(args) => index::run(&args, &load()?)?,
         Command::Doctor => doctor::run(&load())?,

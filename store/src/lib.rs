@@ -9,6 +9,7 @@
 //! - [`recorder`]: the tap of a relay: decode, redact, append
 //! - [`trace`]: reading runs back: list, open, pair
 //! - [`search`]: looking for text in journal files
+//! - [`verify`]: whether the journal is what was recorded
 //! - [`portable`]: a run as one file, out and in
 //! - [`state`]: what was decided, which no journal tells
 //!
@@ -28,6 +29,7 @@ pub mod search;
 pub mod socket;
 pub mod state;
 pub mod trace;
+pub mod verify;
 
 pub use layout::Store;
 pub use state::State;

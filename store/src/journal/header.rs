@@ -253,16 +253,7 @@ impl Header {
     /// # Errors
     /// When it cannot be written as JSON, which does not happen.
     pub fn encode(&self, magic: &[u8; 8]) -> Result<Vec<u8>, serde_json::Error> {
-        let json = serde_json::to_vec(self)?;
-        let mut out = Vec::with_capacity(FILE_PREFIX + json.len());
-        out.extend_from_slice(magic);
-        out.extend_from_slice(&MAJOR.to_le_bytes());
-        out.extend_from_slice(&MINOR.to_le_bytes());
-        out.extend_from_slice(&narrow::<u32>(json.len()).to_le_bytes());
-        let crc = crc32c::crc32c_append(crc32c::crc32c(&out), &json);
-        out.extend_from_slice(&crc.to_le_bytes());
-        out.extend_from_slice(&json);
-        Ok(out)
+        Ok(framed(magic, &serde_json::to_vec(self)?))
     }
 
     /// The header at the beginning of a journal file, and how many bytes it takes.
@@ -299,6 +290,19 @@ impl Header {
         let header = serde_json::from_slice(json).map_err(HeaderError::Json)?;
         Ok((header, end))
     }
+}
+
+/// The beginning of a file with this header, given as JSON.
+pub(super) fn framed(magic: &[u8; 8], json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(FILE_PREFIX + json.len());
+    out.extend_from_slice(magic);
+    out.extend_from_slice(&MAJOR.to_le_bytes());
+    out.extend_from_slice(&MINOR.to_le_bytes());
+    out.extend_from_slice(&narrow::<u32>(json.len()).to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&out), json);
+    out.extend_from_slice(&crc.to_le_bytes());
+    out.extend_from_slice(json);
+    out
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! Damage costs the record that it hit: the reader reports it and goes on at the next
 //! record. A torn end is the end, and says nothing about the records before it.
 
-use super::format::{Envelope, RECORD_MAGIC, Record, Unreadable, decode_borrowed};
+use super::format::{
+    Envelope, FILE_PREFIX, Kind, RECORD_MAGIC, Record, Unreadable, decode_borrowed,
+};
 use super::header::{Header, HeaderError};
 use super::sealed;
 use crate::layout::SegmentPath;
@@ -74,6 +76,8 @@ pub struct Segment {
     live: bool,
     bytes: Vec<u8>,
     start: usize,
+    /// The header as it stands in the file.
+    json: Vec<u8>,
     damage: Vec<Damage>,
 }
 
@@ -101,12 +105,13 @@ impl Segment {
     /// When they do not begin with a header.
     pub fn from_bytes(file: Vec<u8>, sealed: bool, live: bool) -> Result<Self, HeaderError> {
         if sealed {
-            let (header, bytes, damage) = sealed::unseal(&file)?;
+            let (header, start, bytes, damage) = sealed::unseal(&file)?;
             return Ok(Self {
                 header,
                 live: false,
                 bytes,
                 start: 0,
+                json: file[FILE_PREFIX..start].to_vec(),
                 damage,
             });
         }
@@ -114,6 +119,7 @@ impl Segment {
         Ok(Self {
             header,
             live,
+            json: file[FILE_PREFIX..start].to_vec(),
             bytes: file,
             start,
             damage: Vec::new(),
@@ -124,6 +130,11 @@ impl Segment {
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// The same as it stands in the file: JSON.
+    pub(crate) fn json(&self) -> &[u8] {
+        &self.json
     }
 
     /// Whether its process is still writing it.
@@ -146,6 +157,13 @@ impl Segment {
 
     /// The same without copies.
     pub fn views(&self) -> impl Iterator<Item = Result<View<'_>, Damage>> {
+        let is_mark = |view: &View<'_>| view.envelope.kind == Kind::Mark;
+        self.with_marks()
+            .filter(move |item| !item.as_ref().is_ok_and(is_mark))
+    }
+
+    /// The same with the marks of the hash chain between them.
+    pub(crate) fn with_marks(&self) -> impl Iterator<Item = Result<View<'_>, Damage>> {
         let records = Records {
             bytes: &self.bytes,
             at: self.start,

@@ -3,9 +3,10 @@
 use super::session::Session;
 use super::step::{Frame, Place, Step};
 use crate::journal::{Bodies, Envelope, Flags, Record, header};
-use agent_trace_model::step::Message;
+use agent_trace_model::step::{Framing, Message};
 use agent_trace_model::story::{self, Gap, Line, Standing, Story};
 use agent_trace_model::{RunId, step};
+use agent_trace_wire::frame;
 use std::ops::Range;
 
 /// The story of a run that is made of these sessions.
@@ -181,11 +182,24 @@ fn message(place: &Place, frames: &[Frame]) -> Message {
         length: envelope.length,
         wall: envelope.wall,
         frame: envelope.sequence,
+        framing: framing(envelope.framing),
+        exchange: envelope.exchange,
+        batch: !frame.is_stray() && frame.body().trim_ascii_start().starts_with(b"["),
         cut: has(Flags::CUT),
         lossy: has(Flags::LOSSY),
         incomplete: has(Flags::INCOMPLETE),
         delivered: !has(Flags::UNDELIVERED),
         altered: has(Flags::ALTERED),
         redacted: envelope.spans.len(),
+    }
+}
+
+fn framing(framing: frame::Framing) -> Framing {
+    match framing {
+        frame::Framing::Newline => Framing::Line,
+        frame::Framing::ContentLength => Framing::ContentLength,
+        frame::Framing::Event => Framing::Event,
+        frame::Framing::Body => Framing::Body,
+        frame::Framing::Stray => Framing::Stray,
     }
 }
