@@ -7,10 +7,12 @@
 //! - [`recorder`]: the tap of a relay: decode, redact, append
 //! - [`trace`]: reading runs back: list, open, pair
 //! - [`search`]: looking for text in journal files
+//! - [`import`]: sessions that another program recorded
 //! - [`portable`]: a run as one file, out and in
 //!
 //! The journal's format is described in `docs/format.md`.
 
+pub mod import;
 pub mod journal;
 pub mod key;
 pub mod layout;
