@@ -35,7 +35,6 @@ pub struct Opening {
 }
 
 /// Writes the frames of one session. All of them have to be handed over in their order.
-#[derive(Debug)]
 pub struct Writer<'a> {
     import: &'a Import,
     header: Header,

@@ -108,6 +108,10 @@ pub struct SessionOpen {
     /// When it began, in nanoseconds since 1970.
     #[serde(default)]
     pub started: u64,
+    /// The run that it belongs to, where that was named (`agent-trace run`, `record --run`);
+    /// redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// The name that the user or a wrapper gave the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
