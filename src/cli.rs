@@ -1,7 +1,9 @@
 //! The command line.
 //!
+//! - [`formats`]: arguments of what brings recordings in and out
 //! - [`serve`]: arguments of what serves HTTP
 
+pub(crate) mod formats;
 pub(crate) mod serve;
 
 use crate::config::Flags;
@@ -95,10 +97,12 @@ pub(crate) enum Command {
     Runs(Runs),
     /// Print what happened in a run
     Show(Show),
-    /// Write a run to one portable file
-    Export(Export),
-    /// Take runs from portable files into the store
-    Import(Import),
+    /// Write runs to a portable file, or in a format of other programs
+    #[command(after_help = formats::EXPORT)]
+    Export(formats::Export),
+    /// Take runs into the store: from portable files, or from what other programs recorded
+    #[command(after_help = formats::IMPORT)]
+    Import(formats::Import),
     /// Remove runs from the disk
     Forget(Forget),
     /// Show what redaction hides in a text or in a recorded run
@@ -229,22 +233,6 @@ pub(crate) struct Show {
     pub(crate) frame: Option<u64>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Export {
-    /// The run: `latest`, its id, or the beginning of that
-    pub(crate) run: String,
-    /// The file to write; `-` writes to standard output [default: RUN.atrace]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Import {
-    /// The files; `-` reads standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -4,9 +4,10 @@ mod config;
 mod daemon;
 mod demo;
 mod doctor;
+mod export;
 mod forget;
 mod generate;
-mod portable;
+mod import;
 mod record;
 mod redact;
 mod relay;
@@ -33,8 +34,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Daemon(args) => daemon::run(args.command(), &flags)?,
         Command::Runs(args) => runs::run(&args, &load()?)?,
         Command::Show(args) => show::run(&args, &load()?)?,
-        Command::Export(args) => portable::export(&args, &load()?)?,
-        Command::Import(args) => portable::import(&args, &load()?)?,
+        Command::Export(args) => export::run(&args, &load()?)?,
+        Command::Import(args) => import::run(&args, &load()?)?,
         Command::Forget(args) => forget::run(&args, &load()?)?,
         Command::Redact(args) => redact::run(&args, &load()?)?,
         Command::Retention(args) => retention::run(&args, &load()?)?,

@@ -3,7 +3,9 @@
 #[cfg(unix)]
 use crate::daemon::client::ClientError;
 use crate::render::escape;
+use agent_trace_index::formats::FormatError;
 use agent_trace_proxy::http::UpstreamError;
+use agent_trace_store::import::ImportError;
 use agent_trace_store::journal::reader::OpenError;
 use agent_trace_store::key;
 use agent_trace_store::portable::PortableError;
@@ -64,11 +66,8 @@ pub(crate) enum CommandError {
         path: PathBuf,
         source: Box<dyn Error + Send + Sync>,
     },
-    #[error("cannot import {}", path.display())]
-    Import {
-        path: PathBuf,
-        source: PortableError,
-    },
+    #[error(transparent)]
+    Format(#[from] FormatError),
     #[error("{} is there already", path.display())]
     Exists { path: PathBuf },
     #[error("cannot write output")]
@@ -145,7 +144,15 @@ impl CommandError {
             Self::Listen { .. } => Some("give an address of this machine, such as 127.0.0.1:4001"),
             #[cfg(unix)]
             Self::Daemon(error) => error.hint(),
-            Self::Exists { .. } => Some("remove it, or give another file with --output"),
+            Self::Format(FormatError::Unknown { .. }) => {
+                Some("`agent-trace import --help` lists the formats")
+            }
+            Self::Format(FormatError::Import(ImportError::Digests)) => Some(
+                "import with a --config that has not `bodies = \"digest\"`, if they may be kept",
+            ),
+            Self::Exists { .. } | Self::Format(FormatError::Exists { .. }) => {
+                Some("remove it, or give another file with --output")
+            }
             Self::Portable(PortableError::TooLarge { .. }) => {
                 Some("copy the run's files from the data directory instead")
             }

@@ -45,7 +45,9 @@ pub enum ImportError {
     #[error(transparent)]
     Rule(#[from] RuleError),
     /// The configuration asks for digests in place of arguments and results.
-    #[error("recordings of other programs hold arguments and results, and only digests are to be kept")]
+    #[error(
+        "recordings of other programs hold arguments and results, and only digests are to be kept"
+    )]
     Digests,
 }
 

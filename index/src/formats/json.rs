@@ -3,6 +3,8 @@
 //! What foreign files hold is hostile: nothing here recurses, and nesting costs one bit a level.
 
 use agent_trace_wire::json::{Invalid, Scanner, Token};
+
+pub(super) use agent_trace_wire::json::is_valid;
 use agent_trace_wire::message;
 use std::borrow::Cow;
 
@@ -31,7 +33,10 @@ pub(super) fn members<'a>(
                 each(&name.take().unwrap_or_default(), &text[start..item.end]);
             }
             (Token::String | Token::Number | Token::Literal, 1) => {
-                each(&name.take().unwrap_or_default(), &text[item.start..item.end]);
+                each(
+                    &name.take().unwrap_or_default(),
+                    &text[item.start..item.end],
+                );
             }
             _ => {}
         }
@@ -83,7 +88,9 @@ pub(super) fn is_string(value: &[u8]) -> bool {
 
 /// Whether this JSON text is a number.
 pub(super) fn is_number(value: &[u8]) -> bool {
-    value.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-')
+    value
+        .first()
+        .is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-')
 }
 
 /// What a value says as text: of a string its content, of anything else its JSON.
@@ -186,7 +193,9 @@ pub(super) fn without_python_numbers(text: &[u8]) -> Option<Vec<u8>> {
             continue;
         }
         quoted ^= byte == b'"';
-        let name = NAMES.iter().find(|name| !quoted && text[at..].starts_with(name));
+        let name = NAMES
+            .iter()
+            .find(|name| !quoted && text[at..].starts_with(name));
         match name {
             Some(name) => {
                 out.push(b'"');
@@ -220,7 +229,12 @@ mod tests {
     #[test]
     fn members_come_as_they_are_written() {
         let found = all(r#" {"a" : 1.50, "b\n": {"a":[{}]} ,"c":"x","d":[] } "#).unwrap();
-        let expected = [("a", "1.50"), ("b\n", r#"{"a":[{}]}"#), ("c", "\"x\""), ("d", "[]")];
+        let expected = [
+            ("a", "1.50"),
+            ("b\n", r#"{"a":[{}]}"#),
+            ("c", "\"x\""),
+            ("d", "[]"),
+        ];
         assert_eq!(found, expected.map(|(a, b)| (a.into(), b.into())));
         for (text, at) in [("[1]", 0), ("", 0), ("{\"a\":1", 6), ("{} x", 3), ("7", 0)] {
             assert_eq!(all(text), Err(Invalid { at }), "{text}");
@@ -242,7 +256,10 @@ mod tests {
             let out = portable(text.as_bytes(), &mut flattened);
             String::from_utf8(out).unwrap()
         };
-        assert_eq!(out(" { \"ä\" : [ 1.50 , \"\u{2028}😀\" ] } "), "{\"\\u00e4\":[1.50,\"\\u2028\\ud83d\\ude00\"]}");
+        assert_eq!(
+            out(" { \"ä\" : [ 1.50 , \"\u{2028}😀\" ] } "),
+            "{\"\\u00e4\":[1.50,\"\\u2028\\ud83d\\ude00\"]}"
+        );
         let deep = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
         assert_eq!(out(&deep(100)), deep(100));
         let expected = format!("{}\"[1]\",2{}", "[".repeat(100), "]".repeat(100));

@@ -37,7 +37,8 @@ pub(super) fn open(path: &Path) -> Result<File, FormatError> {
 pub(super) fn read_small(path: &Path, most: u64) -> Result<Option<Vec<u8>>, FormatError> {
     let mut bytes = Vec::new();
     let mut file = open(path)?.take(most + 1);
-    file.read_to_end(&mut bytes).map_err(FormatError::at(path))?;
+    file.read_to_end(&mut bytes)
+        .map_err(FormatError::at(path))?;
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 

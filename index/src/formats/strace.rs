@@ -11,8 +11,6 @@
 pub mod event;
 
 pub(super) mod read;
-mod told;
-pub(super) mod write;
 
 /// What imported sessions say they are.
 pub(super) const FORMAT: &str = "agent-strace";

@@ -25,7 +25,9 @@ pub(super) fn seconds(number: &[u8]) -> Option<u64> {
 pub(super) fn milliseconds(number: &[u8]) -> Option<u64> {
     let milliseconds: f64 = std::str::from_utf8(number).ok()?.parse().ok()?;
     let nanoseconds = milliseconds * 1e6;
-    (0.0..u64::MAX as f64).contains(&nanoseconds).then_some(nanoseconds as u64)
+    (0.0..u64::MAX as f64)
+        .contains(&nanoseconds)
+        .then_some(nanoseconds as u64)
 }
 
 /// A moment in RFC 3339.
@@ -73,7 +75,10 @@ mod tests {
         let moment = 1_764_504_000_123_456_789;
         assert_eq!(to_rfc3339(moment), "2025-11-30T12:00:00.123456789Z");
         assert_eq!(rfc3339(&to_rfc3339(moment)), Some(moment));
-        assert_eq!(rfc3339("2025-11-30T12:00:00.5+00:00"), Some(1_764_504_000_500_000_000));
+        assert_eq!(
+            rfc3339("2025-11-30T12:00:00.5+00:00"),
+            Some(1_764_504_000_500_000_000)
+        );
         assert_eq!(rfc3339("yesterday"), None);
         assert_eq!(decimal(moment, 9), "1764504000.123456789");
         assert_eq!(decimal(1_500, 3), "1.500");

@@ -49,7 +49,14 @@ fn folders(store: &Store) -> Vec<String> {
         .root()
         .read_dir()
         .unwrap()
-        .chain(store.root().join("journal").read_dir().into_iter().flatten())
+        .chain(
+            store
+                .root()
+                .join("journal")
+                .read_dir()
+                .into_iter()
+                .flatten(),
+        )
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .filter(|name| name.starts_with("import"))
         .collect();
@@ -81,7 +88,10 @@ fn a_session_appears_when_it_is_published_and_without_its_secrets() {
         .collect();
     assert_eq!(steps, vec![(Some("t"), Some(500), Outcome::Ok); 3]);
     let text = String::from_utf8_lossy(session.frames[0].body()).into_owned();
-    assert!(text.contains("[REDACTED:") && !text.contains("correct-horse"), "{text}");
+    assert!(
+        text.contains("[REDACTED:") && !text.contains("correct-horse"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -97,7 +107,10 @@ fn what_was_not_published_leaves_nothing() {
     // Nor does what was killed.
     store.make(&store.root().join("importing")).unwrap();
     fs::write(store.root().join("importing/x"), b"x").unwrap();
-    Import::begin(&store, &options()).unwrap().publish().unwrap();
+    Import::begin(&store, &options())
+        .unwrap()
+        .publish()
+        .unwrap();
     assert_eq!(folders(&store), ["import.lock"]);
 }
 
@@ -131,7 +144,10 @@ fn a_long_session_goes_on_in_further_files_and_nothing_is_missing() {
     let mut import = Import::begin(&store, &options()).unwrap();
     let process = import.process("f", "long");
     let mut writer = import.session(process, Opening::default()).unwrap();
-    let text = format!("{{\"method\":\"x\",\"params\":\"{}\"}}", "y ".repeat(1 << 20));
+    let text = format!(
+        "{{\"method\":\"x\",\"params\":\"{}\"}}",
+        "y ".repeat(1 << 20)
+    );
     for wall in 1..40 {
         writer
             .frame(Stream::ClientToServer, wall, text.as_bytes())

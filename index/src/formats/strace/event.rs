@@ -77,7 +77,7 @@ impl<'a> Event<'a> {
 
     /// A member of its data that is a string.
     #[must_use]
-    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+    pub fn string(&self, name: &str) -> Option<Cow<'a, str>> {
         string(self.datum(name)?)
     }
 }
@@ -114,7 +114,11 @@ impl Messages {
         let asked = event.datum("request_id").or(event.datum("tool_use_id"));
         self.open.add(Call {
             id: id.clone(),
-            names: [event.event_id.map(short), asked.map(short), Some(short(name))],
+            names: [
+                event.event_id.map(short),
+                asked.map(short),
+                Some(short(name)),
+            ],
         });
         let arguments = event.datum("arguments");
         let text = frames::call(&id, name, arguments, MARK, event.text);
@@ -134,7 +138,9 @@ impl Messages {
     fn error(&mut self, event: &Event<'_>) -> (Stream, Vec<u8>) {
         let call = self.answered(event);
         let code = event.datum("code").filter(|code| is_number(code));
-        let said = ["message", "error"].iter().find_map(|name| event.datum(name));
+        let said = ["message", "error"]
+            .iter()
+            .find_map(|name| event.datum(name));
         let said = quoted(&said.map_or("error".into(), shown));
         let text = match (&call, code) {
             (Some(call), None) => {
@@ -152,7 +158,9 @@ impl Messages {
     /// The call that an event answers: its parent, or the call with the same request, or if it
     /// names neither, the last one of the same tool.
     fn answered(&mut self, event: &Event<'_>) -> Option<Call> {
-        let parent = event.parent_id.filter(|id| !matches!(*id, b"null" | b"\"\""));
+        let parent = event
+            .parent_id
+            .filter(|id| !matches!(*id, b"null" | b"\"\""));
         let asked = event.datum("request_id").or(event.datum("tool_use_id"));
         let found = self.open.take(0, parent.map(short));
         let found = found.or_else(|| self.open.take(1, asked.map(short)));
@@ -194,7 +202,10 @@ fn note(event: &Event<'_>) -> Vec<u8> {
 #[must_use]
 pub fn source(message: &[u8]) -> Option<&[u8]> {
     let method = member(message, "method").and_then(string);
-    if method.as_deref().is_some_and(|method| method.starts_with(PREFIX) && method != META) {
+    if method
+        .as_deref()
+        .is_some_and(|method| method.starts_with(PREFIX) && method != META)
+    {
         return member(message, "params");
     }
     let places: [&[&str]; 3] = [
@@ -219,7 +230,8 @@ mod tests {
             assert_eq!(source(&text), Some(line.as_bytes()));
             assert!(agent_trace_wire::json::is_valid(&text));
             let text = String::from_utf8(text).unwrap();
-            text.replace(line, "EVENT").replace("\"jsonrpc\":\"2.0\",", "")
+            text.replace(line, "EVENT")
+                .replace("\"jsonrpc\":\"2.0\",", "")
         });
         each.collect()
     }
@@ -271,8 +283,16 @@ mod tests {
             r#"{"event_type":"tool_call","data":[]}"#,
             "{}",
         ]);
-        let methods = ["user_prompt", r"zap\n", "event", "event", "tool_call", "event"];
-        let expected = methods.map(|m| format!(r#"{{"method":"agent-strace/{m}","params":EVENT}}"#));
+        let methods = [
+            "user_prompt",
+            r"zap\n",
+            "event",
+            "event",
+            "tool_call",
+            "event",
+        ];
+        let expected =
+            methods.map(|m| format!(r#"{{"method":"agent-strace/{m}","params":EVENT}}"#));
         assert_eq!(said, expected);
     }
 
