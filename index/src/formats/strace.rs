@@ -9,8 +9,10 @@
 //! - `write`: runs on their way out; `told`: the events that a run of ours is told with
 
 pub mod event;
+pub mod write;
 
 pub(super) mod read;
+mod told;
 
 /// What imported sessions say they are.
 pub(super) const FORMAT: &str = "agent-strace";
