@@ -67,7 +67,7 @@ pub(crate) enum CommandError {
         source: Box<dyn Error + Send + Sync>,
     },
     #[error(transparent)]
-    Format(#[from] FormatError),
+    Format(FormatError),
     #[error("{} is there already", path.display())]
     Exists { path: PathBuf },
     #[error("cannot write output")]
@@ -207,6 +207,15 @@ pub(crate) fn discreet(text: &str) -> String {
             .map(|(n, v)| (n.as_encoded_bytes(), v.as_encoded_bytes())),
     );
     redactor.text(text)
+}
+
+impl From<FormatError> for CommandError {
+    fn from(error: FormatError) -> Self {
+        match error {
+            FormatError::Output(error) => error.into(),
+            error => Self::Format(error),
+        }
+    }
 }
 
 impl From<io::Error> for CommandError {
