@@ -8,6 +8,7 @@ mod export;
 mod forget;
 mod generate;
 mod import;
+mod index;
 mod record;
 mod redact;
 mod relay;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Forget(args) => forget::run(&args, &load()?)?,
         Command::Redact(args) => redact::run(&args, &load()?)?,
         Command::Retention(args) => retention::run(&args, &load()?)?,
+        Command::Index(args) => index::run(&args, &load()?)?,
         Command::Doctor => doctor::run(&load())?,
         Command::Config => config::run(&load()?)?,
         Command::Demo(args) => demo::run(&args, &flags)?,

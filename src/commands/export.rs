@@ -14,6 +14,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &Export, config: &Config) -> Result<u8, CommandError> {
+    find_all(args, config)?;
     let left = match args.format {
         Form::Portable => return as_portable(args, config),
         Form::AgentStrace => as_folder(args, config)?,
@@ -29,6 +30,15 @@ pub(crate) fn run(args: &Export, config: &Config) -> Result<u8, CommandError> {
         let _ = writeln!(err, "note: left out: {count} {what}");
     }
     Ok(exit::SUCCESS)
+}
+
+/// Looks that all runs are there, before anything is written.
+fn find_all(args: &Export, config: &Config) -> Result<(), CommandError> {
+    let store = config.store();
+    for run in &args.runs {
+        store.find(run)?;
+    }
+    Ok(())
 }
 
 fn as_file(format: Format, args: &Export, config: &Config) -> Result<Left, CommandError> {

@@ -4,7 +4,8 @@
 
 use super::compact;
 use super::sketch::Sketch;
-use agent_trace_model::{Outcome, SessionId};
+use agent_trace_model::step::StepKind;
+use agent_trace_model::{Outcome, SessionId, Stream};
 use serde::{Deserialize, Serialize};
 
 /// The most tools, methods, codes, … that are counted apart. What comes beyond them is in the
@@ -33,7 +34,8 @@ pub struct Tally {
     pub stderr: u64,
     /// Calls of tools, sorted by server and tool.
     pub tools: Vec<ToolTally>,
-    /// All other requests of the client, sorted by server and method.
+    /// All other steps, whoever began them, sorted by server, kind, side and method: filters
+    /// are answered from these groups, so that none may be missing.
     pub methods: Vec<MethodTally>,
     /// The codes of JSON-RPC errors, as their JSON text, and how often each was answered.
     pub codes: Vec<(String, u64)>,
@@ -62,8 +64,14 @@ pub struct Counts {
     pub error: u64,
     /// With an error that the tool reports of itself.
     pub tool_error: u64,
+    /// Refused by who decides what may be called.
+    pub denied: u64,
+    /// Given up by who asked, since it took too long.
+    pub timeout: u64,
     /// Cancelled before there was an answer.
     pub cancelled: u64,
+    /// Open when the server crashed.
+    pub crashed: u64,
     /// Never answered.
     pub unanswered: u64,
     /// Nobody knows: something is missing.
@@ -149,18 +157,24 @@ pub struct ToolTally {
     pub last: Option<Call>,
 }
 
-/// The requests of one method.
+/// The steps of one kind and method that are no calls of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MethodTally {
     /// Its server: the position among the servers of the run.
     pub server: u16,
-    /// The method.
-    pub method: String,
+    /// What they are.
+    pub kind: StepKind,
+    /// Who began them.
+    pub from: Stream,
+    /// The method; none where they have none.
+    pub method: Option<String>,
     /// How many there were.
     pub calls: u64,
     /// What came of them.
     pub outcomes: Counts,
-    /// The shortest that was answered, in nanoseconds.
+    /// How many of them have a duration.
+    pub timed: u64,
+    /// The shortest of these, in nanoseconds.
     pub shortest: u64,
     /// The longest.
     pub longest: u64,
@@ -222,7 +236,18 @@ impl Counts {
     /// How many failed.
     #[must_use]
     pub fn failures(&self) -> u64 {
-        self.error + self.tool_error + self.unanswered
+        let failures = Outcome::ALL.into_iter().filter(|o| o.is_failure());
+        failures.map(|outcome| self.of(outcome)).sum()
+    }
+
+    /// What is left without those.
+    #[must_use]
+    pub fn without(mut self, other: &Self) -> Self {
+        for outcome in Outcome::ALL {
+            let count = self.of_mut(outcome);
+            *count = count.saturating_sub(other.of(outcome));
+        }
+        self
     }
 
     fn of_mut(&mut self, outcome: Outcome) -> &mut u64 {
@@ -230,6 +255,9 @@ impl Counts {
             Outcome::Ok => &mut self.ok,
             Outcome::Error => &mut self.error,
             Outcome::ToolError => &mut self.tool_error,
+            Outcome::Denied => &mut self.denied,
+            Outcome::Timeout => &mut self.timeout,
+            Outcome::Crashed => &mut self.crashed,
             Outcome::Cancelled => &mut self.cancelled,
             Outcome::Unanswered => &mut self.unanswered,
             Outcome::NotRecorded => &mut self.not_recorded,
