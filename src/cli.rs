@@ -1,12 +1,14 @@
 //! The command line.
 //!
 //! - [`check`]: arguments of what finds faults in a run
+//! - [`formats`]: arguments of what brings recordings in and out
 //! - [`index`]: arguments of `index`
 //! - [`serve`]: arguments of what serves HTTP
 //! - [`understand`]: arguments of what tells how a run went
 //! - [`verify`]: arguments of what proves journals
 
 pub(crate) mod check;
+pub(crate) mod formats;
 pub(crate) mod index;
 pub(crate) mod serve;
 pub(crate) mod understand;
@@ -139,10 +141,12 @@ pub(crate) enum Command {
     Replay(understand::Replay),
     /// Find what is wrong in a run: errors, broken frames, misuse of the protocol
     Check(check::Check),
-    /// Write a run to one portable file
-    Export(Export),
-    /// Take runs from portable files into the store
-    Import(Import),
+    /// Write runs to a portable file, or in a format of other programs
+    #[command(after_help = formats::EXPORT)]
+    Export(formats::Export),
+    /// Take runs into the store: from portable files, or from what other programs recorded
+    #[command(after_help = formats::IMPORT)]
+    Import(formats::Import),
     /// Remove runs from the disk
     Forget(Forget),
     /// Show what redaction hides in a text or in a recorded run
@@ -323,22 +327,6 @@ pub(crate) struct Show {
     pub(crate) session: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Export {
-    /// The run: `latest`, its id, or the beginning of that
-    pub(crate) run: String,
-    /// The file to write; `-` writes to standard output [default: RUN.atrace]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Import {
-    /// The files; `-` reads standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

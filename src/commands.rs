@@ -7,10 +7,11 @@ mod demo;
 mod diff;
 mod doctor;
 mod explain;
+mod export;
 mod forget;
 mod generate;
+mod import;
 mod index;
-mod portable;
 mod record;
 mod redact;
 mod relay;
@@ -55,6 +56,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Check(args) => check::run(&args, &load()?)?,
         Command::Export(args) => portable::export(&args, &load()?)?,
         Command::Import(args) => portable::import(&args, &load()?)?,
+        Command::Export(args) => export::run(&args, &load()?)?,
+        Command::Import(args) => import::run(&args, &load()?)?,
         Command::Forget(args) => forget::run(&args, &load()?)?,
         Command::Redact(args) => redact::run(&args, &load()?)?,
         Command::Verify(args) => verify::run(&args, &load()?)?,

@@ -5,7 +5,9 @@ use crate::daemon::client::ClientError;
 use crate::render::escape;
 use agent_trace_analysis::filter::FilterError;
 use agent_trace_index::RunsError;
+use agent_trace_index::formats::FormatError;
 use agent_trace_proxy::http::UpstreamError;
+use agent_trace_store::import::ImportError;
 use agent_trace_store::journal::reader::OpenError;
 use agent_trace_store::key;
 use agent_trace_store::portable::PortableError;
@@ -67,11 +69,8 @@ pub(crate) enum CommandError {
         path: PathBuf,
         source: Box<dyn Error + Send + Sync>,
     },
-    #[error("cannot import {}", path.display())]
-    Import {
-        path: PathBuf,
-        source: PortableError,
-    },
+    #[error(transparent)]
+    Format(FormatError),
     #[error("{} is there already", path.display())]
     Exists { path: PathBuf },
     #[error("cannot write output")]
@@ -153,7 +152,15 @@ impl CommandError {
             Self::Listen { .. } => Some("give an address of this machine, such as 127.0.0.1:4001"),
             #[cfg(unix)]
             Self::Daemon(error) => error.hint(),
-            Self::Exists { .. } => Some("remove it, or give another file with --output"),
+            Self::Format(FormatError::Unknown { .. }) => {
+                Some("`agent-trace import --help` lists the formats")
+            }
+            Self::Format(FormatError::Import(ImportError::Digests)) => Some(
+                "import with a --config that has not `bodies = \"digest\"`, if they may be kept",
+            ),
+            Self::Exists { .. } | Self::Format(FormatError::Exists { .. }) => {
+                Some("remove it, or give another file with --output")
+            }
             Self::Portable(PortableError::TooLarge { .. }) => {
                 Some("copy the run's files from the data directory instead")
             }
@@ -208,6 +215,15 @@ pub(crate) fn discreet(text: &str) -> String {
             .map(|(n, v)| (n.as_encoded_bytes(), v.as_encoded_bytes())),
     );
     redactor.text(text)
+}
+
+impl From<FormatError> for CommandError {
+    fn from(error: FormatError) -> Self {
+        match error {
+            FormatError::Output(error) => error.into(),
+            error => Self::Format(error),
+        }
+    }
 }
 
 impl From<io::Error> for CommandError {

@@ -1,8 +1,9 @@
 //! What is derived from journals: runs, their grouping, and the questions about them.
 //!
-//! - [`engine`]: where derived rows are kept
-//! - [`keys`], [`rows`]: what is kept
 //! - [`engine`]: where rows are kept
+//! - [`keys`], [`rows`]: what is kept
+//! - [`formats`]: recordings in formats of other programs, in and out
+//! - [`engine`]: where derived rows are kept
 //! - [`digest`]: from the journal of a process to rows of its sessions
 //! - [`group`]: which parts of sessions make up which run
 //! - [`merge`]: from rows of sessions to the row of a run
@@ -21,6 +22,7 @@
 pub mod digest;
 pub mod engine;
 pub mod group;
+pub mod formats;
 pub mod keys;
 pub mod merge;
 pub mod rows;
