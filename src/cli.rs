@@ -78,6 +78,11 @@ pub(crate) enum Command {
     /// status, signals and end of file pass unchanged; the server gets the same environment,
     /// folder and arguments. Recording never delays or ends the relay.
     Record(Record),
+    /// Start a program, an agent or a script, whose MCP sessions are one run
+    ///
+    /// Marks the program and all that it starts by a variable in their environment. Exits
+    /// with the program's own status.
+    Run(RunCommand),
     /// Relay an MCP server that speaks HTTP, and record both directions
     ///
     /// Put the address that it prints in place of the server's into the assistant's
@@ -121,6 +126,12 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Record {
+    /// The name of the run that the session belongs to
+    ///
+    /// Without it the session belongs to the run of `agent-trace run` above it, else to what
+    /// the same client does at the same time.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) run: Option<String>,
     /// What to call the client in the trace
     #[arg(long, value_name = "NAME")]
     pub(crate) client: Option<String>,
@@ -134,6 +145,16 @@ pub(crate) struct Record {
     #[arg(long, value_name = "WHAT")]
     pub(crate) bodies: Option<BodiesArg>,
     /// The server's command and arguments
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunCommand {
+    /// The name of the run; sessions of an earlier command with the same name belong to it, too
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The program and its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

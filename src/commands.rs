@@ -11,6 +11,7 @@ mod record;
 mod redact;
 mod relay;
 mod retention;
+mod run;
 mod runs;
 mod show;
 mod wait;
@@ -27,6 +28,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     let code = match cli.command {
         // Reads its configuration itself, beside the relay.
         Command::Record(args) => return Ok(record::run(args, flags)),
+        Command::Run(args) => return run::run(&args),
         Command::Relay(args) => relay::run(&args, &flags)?,
         Command::Daemon(args) => daemon::run(args.command(), &flags)?,
         Command::Runs(args) => runs::run(&args, &load()?)?,

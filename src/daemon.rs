@@ -1,7 +1,6 @@
 //! The daemon: one process that runs the relays of the configuration.
 //!
-//! - [`lock`]: one daemon for each data directory
-//! - [`socket`], [`protocol`], [`control`], [`client`]: how commands talk to it
+//! - [`protocol`], [`control`], [`client`]: how commands talk to it
 //! - [`listeners`]: from those that are to those that are wanted
 //! - [`admin`], [`metrics`]: how it does, over HTTP
 //! - [`launch`]: starting it in the background, and ending it
@@ -15,10 +14,8 @@ pub(crate) mod client;
 mod control;
 pub(crate) mod launch;
 mod listeners;
-pub(crate) mod lock;
 mod metrics;
 pub(crate) mod protocol;
-mod socket;
 pub(crate) mod unit;
 
 use crate::config::{Config, Flags};
@@ -26,11 +23,11 @@ use crate::error::{CommandError, discreet, in_full, in_one_line};
 use crate::render::time;
 use crate::serving::signals::{Hangup, Signals, Told, runtime};
 use crate::serving::{Recording, Serving};
-use agent_trace_store::Store;
+use agent_trace_store::lock::{Lock, LockError};
 use agent_trace_store::recorder::Setup;
+use agent_trace_store::{Store, socket};
 use control::Reload;
 use listeners::{Changes, Listeners};
-use lock::{Lock, LockError};
 use protocol::{Place, Recorded, Reloaded, Status};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -80,8 +77,8 @@ pub(crate) fn run(flags: &Flags) -> Result<(), CommandError> {
     let store = absolute(&config.store())?;
     let root = store.root();
     store.make(root).map_err(CommandError::path(root))?;
-    let mut lock = Lock::take(&store).map_err(|error| not_locked(&store, error))?;
-    runtime()?.block_on(serve(flags, config, &store, &mut lock))
+    let lock = Lock::take(&store.daemon_lock()).map_err(|error| not_locked(&store, error))?;
+    runtime()?.block_on(serve(flags, config, &store, &lock))
 }
 
 /// The store under a path that means the same from any folder.
@@ -104,10 +101,8 @@ fn not_locked(store: &Store, error: LockError) -> CommandError {
                        stop` ends it",
             }
         }
-        LockError::Io(source) => CommandError::Path {
-            path: store.root().join("daemon.lock"),
-            source,
-        },
+        LockError::Io(source) => CommandError::path(&store.daemon_lock())(source),
+        other => CommandError::path(&store.daemon_lock())(std::io::Error::other(other)),
     }
 }
 
@@ -115,7 +110,7 @@ async fn serve(
     flags: &Flags,
     config: Config,
     store: &Store,
-    lock: &mut Lock,
+    lock: &Lock,
 ) -> Result<(), CommandError> {
     let mut signals = Signals::new(Hangup::Reload)?;
     let setup = Setup {
@@ -145,11 +140,11 @@ async fn serve(
     log(&daemon.apply(&config));
 
     // Last of all: who gets an answer finds everything in its place.
-    let (socket, listener) =
-        socket::open(store).map_err(CommandError::failed("cannot open the control socket"))?;
+    let (socket, listener) = socket::open(store, socket::CONTROL)
+        .map_err(CommandError::failed("cannot open the control socket"))?;
     let listener = tokio::net::UnixListener::from_std(listener)
         .map_err(CommandError::failed("cannot use the control socket"))?;
-    lock.sign(&socket.path)
+    lock.sign(Some(&socket.path))
         .map_err(CommandError::path(store.root()))?;
     tokio::spawn(control::serve(listener, Arc::clone(&daemon)));
 

@@ -3,6 +3,14 @@
 //! Rows can always be derived anew, so an engine owes atomic batches and order, not
 //! durability: what it lost in a crash is indexed again, since the checkpoint of a journal is
 //! in the same batch as the rows that it covers.
+//!
+//! - [`memory`]: a map, for tests
+//! - [`sled`]: on the disk
+
+pub mod memory;
+pub mod sled;
+
+use std::ops::Bound;
 
 /// An ordered map of byte strings.
 pub trait Engine: Send + Sync {
@@ -13,7 +21,8 @@ pub trait Engine: Send + Sync {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError>;
 
     /// Hands out the entries whose keys begin with `prefix` and are greater than `after`, in
-    /// the order of their keys, until `each` returns false.
+    /// the order of their keys, until `each` returns false. What is changed meanwhile, by
+    /// `each` or by others, is seen or not.
     ///
     /// # Errors
     /// When the engine cannot be read.
@@ -35,6 +44,26 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// When it cannot be written.
     fn flush(&self) -> Result<(), EngineError>;
+
+    /// How many keys there are. Looks at every one of them.
+    ///
+    /// # Errors
+    /// When the engine cannot be read.
+    fn rows(&self) -> Result<u64, EngineError>;
+
+    /// How many bytes it takes on the disk.
+    ///
+    /// # Errors
+    /// When the engine cannot be read.
+    fn disk(&self) -> Result<u64, EngineError>;
+}
+
+/// Where a scan begins.
+fn begin<'a>(prefix: &'a [u8], after: Option<&'a [u8]>) -> Bound<&'a [u8]> {
+    match after {
+        Some(after) if after >= prefix => Bound::Excluded(after),
+        _ => Bound::Included(prefix),
+    }
 }
 
 /// Changes that are made together: a value, or nothing to remove the key.

@@ -78,17 +78,29 @@ pub struct Message {
     pub length: u64,
     /// When the last of it was read from its sender, in nanoseconds since 1970.
     pub wall: u64,
-    /// Number in its session of the frame that it was in, from 0: messages of one batch share
-    /// it.
-    pub frame: usize,
-    /// Whether all of the frame was kept: it was neither cut nor does it miss bytes.
-    pub whole: bool,
+    /// Number of the record that its frame is in its process's journal: messages of one batch
+    /// share it.
+    pub frame: u64,
+    /// Whether only the first part of the frame was kept.
+    pub cut: bool,
+    /// Whether bytes of the frame are missing that the recorder had no room for.
+    pub lossy: bool,
     /// Whether the stream ended inside the frame.
     pub incomplete: bool,
     /// Whether it was delivered.
     pub delivered: bool,
+    /// Whether the relay forwarded something else than it was sent.
+    pub altered: bool,
     /// How many secrets were hidden in the frame.
     pub redacted: usize,
+}
+
+impl Message {
+    /// Whether all of its frame was kept.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        !self.cut && !self.lossy
+    }
 }
 
 impl Step {

@@ -44,8 +44,18 @@ pub struct Session {
     pub revision: Option<String>,
     /// The server's command and arguments (stdio), redacted.
     pub command: Vec<String>,
+    /// Where the client reaches the relay (HTTP): address and port.
+    pub listen: Option<String>,
     /// The server's URL (HTTP), redacted.
     pub upstream: Option<String>,
+    /// What ties its exchanges together (HTTP), where that is known.
+    pub key: Option<KeyKind>,
+    /// The client's `User-Agent` (HTTP), redacted.
+    pub user_agent: Option<String>,
+    /// Whether secrets were hidden.
+    pub redacted: bool,
+    /// Whether only digests of arguments and results were kept.
+    pub digested: bool,
     /// When it began, in nanoseconds since 1970.
     pub started: u64,
     /// When its last record was written, in nanoseconds since 1970.
@@ -101,6 +111,23 @@ pub struct Gap {
     pub bytes: u64,
 }
 
+/// What ties the HTTP exchanges of a session together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyKind {
+    /// The `Mcp-Session-Id` (2025-03-26 to 2025-11-25). Answers may come on any stream of the
+    /// session.
+    McpSession,
+    /// The URI of the legacy `endpoint` event (2024-11-05). Likewise.
+    Endpoint,
+    /// Nothing but who called (2026-07-28, and older servers without sessions). Each exchange
+    /// stands for itself.
+    Caller,
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Unknown,
+}
+
 /// How a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -135,9 +162,23 @@ impl Story {
         self.sessions.iter().any(live)
     }
 
+    /// Whether everything that was recorded can be read.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.sessions.iter().all(Session::is_whole)
+    }
+
     /// The session that a step belongs to.
     #[must_use]
     pub fn session(&self, step: &Step) -> Option<&Session> {
         self.sessions.get(step.session)
+    }
+}
+
+impl Session {
+    /// Whether everything that was recorded can be read.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.missing == 0 && self.damaged == 0 && self.unreadable.is_empty()
     }
 }

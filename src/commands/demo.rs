@@ -110,7 +110,7 @@ fn print(out: &mut impl Write, run: &Session, args: &Demo) -> io::Result<()> {
 
 /// A run in which an error is made good.
 fn succeed(store: &std::path::Path) -> io::Result<()> {
-    let mut client = Client::start(store)?;
+    let mut client = Client::start(store, "demo: made good")?;
     client.call("add_note", &json!({"text": "Water the plants"}))?;
     client.call("read_note", &json!({"number": 7}))?;
     client.call("read_note", &json!({"number": 1}))?;
@@ -119,7 +119,7 @@ fn succeed(store: &std::path::Path) -> io::Result<()> {
 
 /// A run whose last call of a tool is an error, and which is told a secret.
 fn fail(store: &std::path::Path) -> io::Result<()> {
-    let mut client = Client::start(store)?;
+    let mut client = Client::start(store, "demo: failed")?;
     // Put together here, so that nobody takes it for a real one.
     let secret = ["ghp", "0123456789abcdefghijklmnopqrstuvwxyz"].join("_");
     client.call(

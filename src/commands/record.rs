@@ -6,6 +6,7 @@ use crate::error::in_one_line;
 use crate::recording::{acknowledge, is_off, options, say};
 use agent_trace_model::{End, Ending, NoTap, Tap};
 use agent_trace_proxy::stdio::{self, LastWill, Server};
+use agent_trace_store::process;
 use agent_trace_store::recorder::{Hooks, Recorder, Setup, StdioSession};
 use std::io;
 use std::process::ExitCode;
@@ -100,6 +101,7 @@ fn setup(
         store: config.store(),
         options: options(&config, args.no_redact, args.bodies),
         session: Some(StdioSession {
+            run: args.run.or_else(process::marked_run),
             client: args.client,
             server: args.server,
             command: args.command,

@@ -1,9 +1,9 @@
 //! Talking to a running daemon.
 
-use super::lock::{self, Holder};
 use super::protocol::{Answer, MOST_ANSWERED, Reloaded, Request, Said, Status, Stopping, VERSION};
 use crate::error::CommandError;
 use agent_trace_store::Store;
+use agent_trace_store::lock::{self, Holder};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -73,7 +73,8 @@ fn unexpected(said: Said) -> ClientError {
 }
 
 fn ask(store: &Store, command: &str) -> Result<Said, ClientError> {
-    let held = lock::holder(store).map_err(|error| ClientError::Lock(store.clone(), error))?;
+    let held = lock::holder(&store.daemon_lock())
+        .map_err(|error| ClientError::Lock(store.clone(), error))?;
     let holder = held.ok_or_else(|| ClientError::NotRunning(store.clone()))?;
     let Some(socket) = holder.socket.clone() else {
         let starting = io::Error::other("it has no socket yet");

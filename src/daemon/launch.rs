@@ -2,10 +2,11 @@
 
 use super::client::{self, ClientError};
 use super::protocol::Status;
-use super::{absolute, lock, log_file};
+use super::{absolute, log_file};
 use crate::config::{Config, Flags, Origin};
 use crate::error::{CommandError, discreet};
 use agent_trace_store::Store;
+use agent_trace_store::lock;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -29,7 +30,7 @@ const TOLD: u64 = 4 << 10;
 pub(crate) fn start(flags: &Flags) -> Result<Status, CommandError> {
     let config = Config::load(flags)?;
     let store = absolute(&config.store())?;
-    if let Ok(Some(holder)) = lock::holder(&store) {
+    if let Ok(Some(holder)) = lock::holder(&store.daemon_lock()) {
         return Err(super::not_locked(&store, lock::LockError::Held(holder)));
     }
     let root = store.root();
@@ -128,7 +129,7 @@ pub(crate) fn stop(store: &Store) -> Result<(), CommandError> {
         Ok(drain) => Instant::now() + drain + ENDING,
         Err(error) => return Err(error.into()),
     };
-    while lock::holder(store).is_ok_and(|holder| holder.is_some()) {
+    while lock::holder(&store.daemon_lock()).is_ok_and(|holder| holder.is_some()) {
         if Instant::now() > end {
             return Err(CommandError::Usage {
                 what: "the daemon was told to end, but still runs".into(),

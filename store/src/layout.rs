@@ -5,6 +5,9 @@
 //! <data>/journal/lock                          held while finished files are changed
 //! <data>/journal/live/<process>.<n>.atj        journals, written or left by a dead process
 //! <data>/journal/<yyyy-mm-dd>/<process>.<n>.ats  sealed, by the day they were begun
+//! <data>/index/                                what is derived from them
+//! <data>/index.broken-<seconds>/               one of before that could not be used, if any
+//! <data>/daemon.lock, <data>/index.lock        see [`crate::lock`]
 //! ```
 //! Directories have mode 0700, files 0600.
 
@@ -17,6 +20,9 @@ use std::path::{Path, PathBuf};
 pub const JOURNAL_ENDING: &str = "atj";
 /// The file name ending of a sealed segment.
 pub const SEALED_ENDING: &str = "ats";
+
+/// How the name of an index begins that was put aside.
+const ASIDE: &str = "index.broken-";
 
 /// A data directory. Nothing is read or made until it is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +76,44 @@ impl Store {
         found.sort_by(|a, b| (a.process, a.number, b.sealed).cmp(&(b.process, b.number, a.sealed)));
         found.dedup_by(|later, kept| (later.process, later.number) == (kept.process, kept.number));
         Ok(found)
+    }
+
+    /// The file that is locked while a daemon runs.
+    #[must_use]
+    pub fn daemon_lock(&self) -> PathBuf {
+        self.root.join("daemon.lock")
+    }
+
+    /// The file that is locked by who owns the index.
+    #[must_use]
+    pub fn index_lock(&self) -> PathBuf {
+        self.root.join("index.lock")
+    }
+
+    /// Where the index lies.
+    #[must_use]
+    pub fn index(&self) -> PathBuf {
+        self.root.join("index")
+    }
+
+    /// Renames an index that cannot be used, so that one can be begun anew, and removes what
+    /// was put aside so before: it can be derived again, and is kept only for whoever wants to
+    /// know what became of it. Returns its new place. Only who owns the index may do this.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    pub fn put_index_aside(&self) -> io::Result<PathBuf> {
+        for path in entries(&self.root)? {
+            let name = path.file_name().unwrap_or_default();
+            if name.to_string_lossy().starts_with(ASIDE) {
+                remove(&path)?;
+            }
+        }
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let name = format!("{ASIDE}{}", now.unwrap_or_default().as_secs());
+        let aside = self.root.join(name);
+        std::fs::rename(self.index(), &aside)?;
+        Ok(aside)
     }
 
     /// How many bytes the disk under the store still takes, where that can be known.
@@ -224,6 +268,15 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes a file, or a folder with what is in it.
+fn remove(path: &Path) -> io::Result<()> {
+    if std::fs::symlink_metadata(path)?.is_dir() {
+        std::fs::remove_dir_all(path)
+    } else {
+        std::fs::remove_file(path)
+    }
+}
+
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     match folder.read_dir() {
         Ok(list) => list.map(|entry| Ok(entry?.path())).collect(),
@@ -322,5 +375,22 @@ mod tests {
         let found = store.segments().unwrap();
         assert_eq!(found.len(), 1);
         assert!(found[0].sealed);
+    }
+
+    #[test]
+    fn one_index_is_kept_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        std::fs::create_dir(folder.path().join("index.broken-1")).unwrap();
+        std::fs::write(folder.path().join("index.broken-1/db"), "").unwrap();
+        std::fs::write(folder.path().join("index.broken-x"), "").unwrap();
+        store.make(&store.index()).unwrap();
+        std::fs::write(store.index().join("db"), "x").unwrap();
+        let aside = store.put_index_aside().unwrap();
+        assert_eq!(std::fs::read(aside.join("db")).unwrap(), b"x");
+        assert_eq!(entries(folder.path()).unwrap(), [aside]);
+        // A file can be in the way, too.
+        std::fs::write(store.index(), "").unwrap();
+        assert!(store.put_index_aside().unwrap().is_file());
     }
 }

@@ -122,6 +122,8 @@ pub enum Durability {
 /// What is known of a stdio session when it begins. Nothing in here is redacted yet.
 #[derive(Debug, Default)]
 pub struct StdioSession {
+    /// The name of the run that it belongs to, where one was given.
+    pub run: Option<String>,
     /// The name that the user or a wrapper gave the client.
     pub client: Option<String>,
     /// The name that the user or a wrapper gave the server.

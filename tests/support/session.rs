@@ -3,13 +3,17 @@
 
 use super::processes::{self, Process};
 use super::{Home, LIMIT, Server, shown};
+use agent_trace_store::process::RUN_MARK;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
+
+static NEXT_RUN: AtomicU32 = AtomicU32::new(1);
 
 /// A relay before its start.
 pub(crate) struct Record<'a> {
@@ -87,7 +91,10 @@ impl<'a> Record<'a> {
         let mut command = self.home.program();
         command.arg("record").args(self.options);
         command.arg("--").args(server);
+        // Each session is a run by itself: one client process starts all of a test's.
+        let run = format!("test-{}", NEXT_RUN.fetch_add(1, Ordering::Relaxed));
         command
+            .env(RUN_MARK, run)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -14,11 +14,12 @@ pub(super) struct Client {
 
 impl Client {
     /// Starts the bundled server behind a relay, and greets it.
-    pub(super) fn start(store: &Path) -> io::Result<Self> {
+    pub(super) fn start(store: &Path, run: &str) -> io::Result<Self> {
         let program = std::env::current_exe()?;
         let mut relay = Command::new(&program)
             .args(["record", "--client", "demo", "--server", "notes", "--store"])
             .arg(store)
+            .args(["--run", run])
             .arg("--")
             .arg(&program)
             .arg("demo-server")

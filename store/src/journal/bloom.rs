@@ -50,10 +50,10 @@ impl Builder {
     }
 }
 
-/// Whether the text may hold all words of the query. Words at the query's ends may be parts
-/// of longer ones and are not asked for.
+/// Whether the text may hold all words of the query. Words at the query's ends may be parts of
+/// longer ones, and are asked for only if the query is `whole`.
 #[must_use]
-pub fn may_hold(filter: &[u8], query: &[u8]) -> bool {
+pub fn may_hold(filter: &[u8], query: &[u8], whole: bool) -> bool {
     if filter.is_empty() {
         return true;
     }
@@ -61,10 +61,12 @@ pub fn may_hold(filter: &[u8], query: &[u8]) -> bool {
         .iter()
         .position(|b| !is_word(*b))
         .zip(query.iter().rposition(|b| !is_word(*b)));
-    let Some((first, last)) = inner else {
-        return true;
+    let asked = match inner {
+        _ if whole => query,
+        Some((first, last)) => &query[first..=last],
+        None => return true,
     };
-    words(&query[first..=last]).all(|word| {
+    words(asked).all(|word| {
         probes(hash(word), filter.len() * 8).all(|bit| filter[bit / 8] & (1 << (bit % 8)) != 0)
     })
 }
@@ -75,7 +77,7 @@ fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         .map(|word| &word[..word.len().min(LONGEST)])
 }
 
-fn is_word(byte: u8) -> bool {
+pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
@@ -108,10 +110,10 @@ mod tests {
         }
         let filter = builder.build();
         for i in 0..1000 {
-            assert!(may_hold(&filter, format!(" KEY_{i} ").as_bytes()));
-            assert!(may_hold(&filter, format!(" straße{i}\n").as_bytes()));
+            assert!(may_hold(&filter, format!(" KEY_{i} ").as_bytes(), false));
+            assert!(may_hold(&filter, format!(" straße{i}\n").as_bytes(), false));
         }
-        let wrong = (0..1000).filter(|i| may_hold(&filter, format!(" no_{i} ").as_bytes()));
+        let wrong = (0..1000).filter(|i| may_hold(&filter, format!(" no_{i} ").as_bytes(), false));
         assert!(wrong.count() < 50);
     }
 
@@ -120,8 +122,9 @@ mod tests {
         let mut builder = Builder::default();
         builder.add(b"a needlework of some words");
         let filter = builder.build();
-        assert!(may_hold(&filter, b"needle"));
-        assert!(may_hold(&filter, b"dlework of some wor"));
-        assert!(may_hold(&[], b" anything "));
+        assert!(may_hold(&filter, b"needle", false));
+        assert!(!may_hold(&filter, b"needle", true));
+        assert!(may_hold(&filter, b"dlework of some wor", false));
+        assert!(may_hold(&[], b" anything ", true));
     }
 }

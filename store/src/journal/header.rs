@@ -8,6 +8,7 @@ use crate::process::Process;
 use agent_trace_model::{End, ProcessId, Stream};
 
 pub use agent_trace_model::exchange::{Altered, Finished, NotDecoded, Request, Response, Trailers};
+pub use agent_trace_model::story::KeyKind;
 use serde::{Deserialize, Serialize};
 
 /// The most bytes of a header that a reader takes for possible.
@@ -107,6 +108,10 @@ pub struct SessionOpen {
     /// When it began, in nanoseconds since 1970.
     #[serde(default)]
     pub started: u64,
+    /// The run that it belongs to, where that was named (`agent-trace run`, `record --run`);
+    /// redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// The name that the user or a wrapper gave the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
@@ -140,23 +145,6 @@ pub struct SessionOpen {
     /// The client's `User-Agent` (HTTP), redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
-}
-
-/// What ties the HTTP exchanges of a session together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeyKind {
-    /// The `Mcp-Session-Id` (2025-03-26 to 2025-11-25). Answers may come on any stream of the
-    /// session.
-    McpSession,
-    /// The URI of the legacy `endpoint` event (2024-11-05). Likewise.
-    Endpoint,
-    /// Nothing but who called (2026-07-28, and older servers without sessions). Each exchange
-    /// stands for itself.
-    Caller,
-    /// A kind that this version does not know.
-    #[serde(other)]
-    Unknown,
 }
 
 /// How the sessions of an HTTP listener are told apart.

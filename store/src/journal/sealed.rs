@@ -188,6 +188,36 @@ pub fn footer(file: &[u8]) -> Option<Footer> {
     Some(footer)
 }
 
+/// The word filter of a sealed file; empty, which says yes to everything, where the file has
+/// none that can be read.
+///
+/// # Errors
+/// When the file cannot be read.
+#[cfg(unix)]
+pub fn words(file: &std::fs::File) -> io::Result<Vec<u8>> {
+    use std::os::unix::fs::FileExt;
+    let length = file.metadata()?.len();
+    let mut trailer = [0; TRAILER];
+    let Some(at) = length.checked_sub(TRAILER as u64) else {
+        return Ok(Vec::new());
+    };
+    file.read_exact_at(&mut trailer, at)?;
+    let offset = u64_at(&trailer, 0);
+    let (json, words) = (u32_at(&trailer, 8) as usize, u32_at(&trailer, 12) as usize);
+    let fits = json.checked_add(words).map(|all| all as u64) == at.checked_sub(offset);
+    if trailer[20..] != TRAILER_MAGIC || !fits {
+        return Ok(Vec::new());
+    }
+    // The checksum is over both.
+    let mut footer = vec![0; json + words];
+    file.read_exact_at(&mut footer, offset)?;
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&footer), &trailer[..16]);
+    if crc != u32_at(&trailer, 16) {
+        return Ok(Vec::new());
+    }
+    Ok(footer.split_off(json))
+}
+
 /// A sealed file's header, its records as they were in the journal, and what is damaged.
 pub(super) fn unseal(file: &[u8]) -> Result<(Header, Vec<u8>, Vec<Damage>), HeaderError> {
     let (header, start) = Header::decode_as(&SEALED_MAGIC, file)?;
@@ -271,7 +301,7 @@ mod tests {
         assert!(sealed.records().eq(journal.records()));
         let footer = footer(&file).unwrap();
         assert_eq!((footer.records, footer.blocks.len()), (200, 4));
-        assert!(bloom::may_hold(&footer.words, b"\"payload 7\""));
+        assert!(bloom::may_hold(&footer.words, b"\"payload 7\"", false));
     }
 
     #[test]

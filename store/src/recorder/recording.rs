@@ -434,6 +434,7 @@ fn opening(session: &StdioSession, redactor: &Redactor, redact: bool) -> Session
     SessionOpen {
         transport: "stdio".into(),
         started: now(),
+        run: session.run.as_deref().map(text),
         client: session.client.as_deref().map(text),
         server: session.server.as_deref().map(text),
         command: if redact {

@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use super::step::{Frame, Place, Step};
-use crate::journal::Flags;
+use crate::journal::{Bodies, Flags};
 use agent_trace_model::step::Message;
 use agent_trace_model::story::{self, Gap, Line, Story};
 use agent_trace_model::{RunId, step};
@@ -56,7 +56,12 @@ fn session_of(session: &Session) -> story::Session {
         transport: session.transport().to_owned(),
         revision: session.revision(),
         command: session.opening.command.clone(),
+        listen: session.opening.listen.clone(),
         upstream: session.opening.upstream.clone(),
+        key: session.key_kind(),
+        user_agent: session.opening.user_agent.clone(),
+        redacted: session.entry.header.redaction.on,
+        digested: session.entry.header.bodies == Bodies::Digest,
         started: session.entry.started,
         last: session.last,
         standing: session.standing(),
@@ -108,10 +113,12 @@ fn message(place: &Place, frames: &[Frame]) -> Message {
         text,
         length: envelope.length,
         wall: envelope.wall,
-        frame: place.frame,
-        whole: !has(Flags::CUT) && !has(Flags::LOSSY),
+        frame: envelope.sequence,
+        cut: has(Flags::CUT),
+        lossy: has(Flags::LOSSY),
         incomplete: has(Flags::INCOMPLETE),
         delivered: !has(Flags::UNDELIVERED),
+        altered: has(Flags::ALTERED),
         redacted: envelope.spans.len(),
     }
 }

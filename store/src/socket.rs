@@ -1,9 +1,13 @@
-//! Where the control socket lies, and who may use it.
+//! Where the sockets lie on which processes can be asked, and who may use them.
 //!
-//! `<data>/control.sock`. The system bounds the length of such a path; where the data
-//! directory's is too long, the socket lies in a folder of the user's own with a short one.
+//! ```text
+//! <data>/control.sock    the daemon's
+//! <data>/index.sock      of who owns the index and is no daemon
+//! ```
+//! The system bounds the length of such a path; where the data directory's is too long, the
+//! socket lies in a folder of the user's own with a short one.
 
-use agent_trace_store::Store;
+use crate::Store;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -15,10 +19,16 @@ use std::path::{Path, PathBuf};
 /// Linux 108.
 const LONGEST: usize = 103;
 
-/// The socket. The file goes when it is dropped.
+/// The daemon's socket.
+pub const CONTROL: &str = "control";
+/// The socket of who owns the index and is no daemon.
+pub const INDEX: &str = "index";
+
+/// An open socket. The file goes when it is dropped.
 #[derive(Debug)]
-pub(super) struct Socket {
-    pub(super) path: PathBuf,
+pub struct Socket {
+    /// Where it lies.
+    pub path: PathBuf,
 }
 
 impl Drop for Socket {
@@ -27,12 +37,14 @@ impl Drop for Socket {
     }
 }
 
-/// Opens the socket. Only who holds the lock may, since what lies there is removed.
-pub(super) fn open(store: &Store) -> io::Result<(Socket, UnixListener)> {
-    let path = place(
-        store,
-        std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),
-    )?;
+/// Opens the socket with this name, which others can connect to at once. It does not block.
+/// Only who holds the lock of its purpose may, since what lies there is removed.
+///
+/// # Errors
+/// When it cannot be made for this user alone.
+pub fn open(store: &Store, name: &str) -> io::Result<(Socket, UnixListener)> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let path = place(store, name, runtime)?;
     match std::fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -45,12 +57,13 @@ pub(super) fn open(store: &Store) -> io::Result<(Socket, UnixListener)> {
 }
 
 /// Where it is to lie. Makes the folder where that is not the data directory.
-fn place(store: &Store, runtime: Option<PathBuf>) -> io::Result<PathBuf> {
-    let best = store.root().join("control.sock");
+fn place(store: &Store, name: &str, runtime: Option<PathBuf>) -> io::Result<PathBuf> {
+    let best = store.root().join(format!("{name}.sock"));
     if fits(&best) {
         return Ok(best);
     }
-    let name = format!("{:016x}.sock", fnv1a(store.root().as_os_str().as_bytes()));
+    let root = fnv1a(store.root().as_os_str().as_bytes());
+    let name = format!("{root:016x}.{name}.sock");
     let user = rustix::process::geteuid().as_raw();
     let folders = [
         runtime
@@ -105,7 +118,7 @@ mod tests {
     fn a_long_path_is_replaced_by_a_private_short_one() {
         let folder = tempfile::tempdir().unwrap();
         let short = Store::at("/data");
-        let at = |store: &Store| place(store, Some(folder.path().into()));
+        let at = |store: &Store| place(store, CONTROL, Some(folder.path().into()));
         assert_eq!(at(&short).unwrap(), Path::new("/data/control.sock"));
 
         let long = Store::at(format!("/{}", "x".repeat(120)));
@@ -116,6 +129,8 @@ mod tests {
         assert_eq!(mode & 0o777, 0o700);
         let other = Store::at(format!("/{}", "y".repeat(120)));
         assert_ne!(at(&other).unwrap(), path);
+        let index = place(&long, INDEX, Some(folder.path().into()));
+        assert_ne!(index.unwrap(), path);
 
         // A folder that others may write to is not used.
         std::fs::set_permissions(&private, PermissionsExt::from_mode(0o777)).unwrap();

@@ -1,0 +1,204 @@
+//! The keys of the index: one ordered tree, the first byte names the kind of row.
+//!
+//! All numbers are big-endian, so that the order of keys is the order of what they name. A
+//! workspace stands with a zero byte behind it; it cannot hold one itself. Ids are their 16
+//! bytes, sessions those of their process with the ordinal behind.
+//!
+//! ```text
+//! V                                          schema version and settings that rows depend on
+//! R workspace 0 run                          RunRow
+//! T workspace 0 !started run                 ()            runs, newest first
+//! L alias                                    (workspace, run): ids that a run also goes by
+//! S process ordinal                          SessionRow
+//! P process                                  ProcessRow
+//! K workspace 0 key(16) process ordinal part KeyRow        parts of sessions by what joins them
+//! M process ordinal part                     run           which run a part belongs to
+//! ```
+
+use crate::rows::GroupKey;
+use agent_trace_model::{ProcessId, RunId, SessionId};
+
+/// The kinds of rows, by the first byte of their keys.
+pub mod kind {
+    /// What the rows were made by.
+    pub const VERSION: u8 = b'V';
+    /// Runs.
+    pub const RUN: u8 = b'R';
+    /// Runs by the time when they began, newest first.
+    pub const TIME: u8 = b'T';
+    /// Other ids of runs.
+    pub const ALIAS: u8 = b'L';
+    /// Sessions.
+    pub const SESSION: u8 = b'S';
+    /// Processes: how far their journals were read.
+    pub const PROCESS: u8 = b'P';
+    /// Parts of sessions by what joins them to others.
+    pub const KEY: u8 = b'K';
+    /// The run that each part of a session belongs to.
+    pub const MEMBER: u8 = b'M';
+}
+
+/// The key of the row that says what the others were made by.
+#[must_use]
+pub fn version() -> Vec<u8> {
+    vec![kind::VERSION]
+}
+
+/// The prefix of all runs of a workspace, in the order of their ids.
+#[must_use]
+pub fn runs_of(workspace: &str) -> Vec<u8> {
+    of_workspace(kind::RUN, workspace)
+}
+
+/// The key of a run.
+#[must_use]
+pub fn run(workspace: &str, run: RunId) -> Vec<u8> {
+    let mut key = runs_of(workspace);
+    key.extend_from_slice(run.as_bytes());
+    key
+}
+
+/// The prefix of a workspace's runs by time.
+#[must_use]
+pub fn times_of(workspace: &str) -> Vec<u8> {
+    of_workspace(kind::TIME, workspace)
+}
+
+/// The key under which a run stands by the time when it began: newer ones come first.
+#[must_use]
+pub fn time(workspace: &str, started: u64, run: RunId) -> Vec<u8> {
+    let mut key = times_of(workspace);
+    key.extend_from_slice(&(!started).to_be_bytes());
+    key.extend_from_slice(run.as_bytes());
+    key
+}
+
+/// The key of an id that a run also goes by.
+#[must_use]
+pub fn alias(alias: RunId) -> Vec<u8> {
+    let mut key = vec![kind::ALIAS];
+    key.extend_from_slice(alias.as_bytes());
+    key
+}
+
+/// The prefix of a process's sessions.
+#[must_use]
+pub fn sessions_of(process: ProcessId) -> Vec<u8> {
+    of_process(kind::SESSION, process)
+}
+
+/// The key of a session.
+#[must_use]
+pub fn session(session: SessionId) -> Vec<u8> {
+    of_session(kind::SESSION, session)
+}
+
+/// The key of a process.
+#[must_use]
+pub fn process(process: ProcessId) -> Vec<u8> {
+    of_process(kind::PROCESS, process)
+}
+
+/// The prefix of all parts that a key joins.
+#[must_use]
+pub fn joined_by(workspace: &str, joined_by: &GroupKey) -> Vec<u8> {
+    let mut key = of_workspace(kind::KEY, workspace);
+    key.extend_from_slice(&joined_by.digest());
+    key
+}
+
+/// The key of a part among those that a key joins.
+#[must_use]
+pub fn joined(workspace: &str, by: &GroupKey, session: SessionId, part: u32) -> Vec<u8> {
+    let mut key = joined_by(workspace, by);
+    key.extend_from_slice(session.process.as_bytes());
+    key.extend_from_slice(&session.ordinal.to_be_bytes());
+    key.extend_from_slice(&part.to_be_bytes());
+    key
+}
+
+/// The prefix of the runs that a session's parts belong to.
+#[must_use]
+pub fn members_of(session: SessionId) -> Vec<u8> {
+    of_session(kind::MEMBER, session)
+}
+
+/// The key of the run that a part of a session belongs to.
+#[must_use]
+pub fn member(session: SessionId, part: u32) -> Vec<u8> {
+    let mut key = members_of(session);
+    key.extend_from_slice(&part.to_be_bytes());
+    key
+}
+
+/// The session and the part at the end of a key of [`joined`] or [`member`].
+#[must_use]
+pub fn part_at_end(key: &[u8]) -> Option<(SessionId, u32)> {
+    let (rest, part) = key.split_last_chunk::<4>()?;
+    let (rest, ordinal) = rest.split_last_chunk::<4>()?;
+    let (_, process) = rest.split_last_chunk::<16>()?;
+    let session = SessionId {
+        process: ProcessId::from_bytes(*process),
+        ordinal: u32::from_be_bytes(*ordinal),
+    };
+    Some((session, u32::from_be_bytes(*part)))
+}
+
+/// The process, and the ordinal where there is one, in the key of a session or a process.
+#[must_use]
+pub fn process_in(key: &[u8]) -> Option<ProcessId> {
+    let id = key.get(1..)?.first_chunk::<16>()?;
+    Some(ProcessId::from_bytes(*id))
+}
+
+/// The run at the end of a key of [`run`] or [`time`].
+#[must_use]
+pub fn run_at_end(key: &[u8]) -> Option<RunId> {
+    let (_, id) = key.split_last_chunk::<16>()?;
+    Some(RunId::from_bytes(*id))
+}
+
+fn of_workspace(kind: u8, workspace: &str) -> Vec<u8> {
+    let mut key = vec![kind];
+    key.extend(workspace.bytes().map(|byte| byte.max(1)));
+    key.push(0);
+    key
+}
+
+fn of_process(kind: u8, process: ProcessId) -> Vec<u8> {
+    let mut key = vec![kind];
+    key.extend_from_slice(process.as_bytes());
+    key
+}
+
+fn of_session(kind: u8, session: SessionId) -> Vec<u8> {
+    let mut key = of_process(kind, session.process);
+    key.extend_from_slice(&session.ordinal.to_be_bytes());
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_runs_come_first_and_workspaces_do_not_mix() {
+        let run = RunId::from_bytes([7; 16]);
+        assert!(time("a", 2, run) < time("a", 1, run));
+        assert!(!time("ab", 2, run).starts_with(&times_of("a")));
+        assert_eq!(run_at_end(&time("a", 2, run)), Some(run));
+    }
+
+    #[test]
+    fn a_part_is_found_at_the_end_of_its_keys() {
+        let session = SessionId {
+            process: ProcessId::from_bytes([3; 16]),
+            ordinal: 9,
+        };
+        let by = GroupKey::Trace("x".into());
+        for key in [member(session, 4), joined("w", &by, session, 4)] {
+            assert_eq!(part_at_end(&key), Some((session, 4)));
+        }
+        assert_eq!(process_in(&super::session(session)), Some(session.process));
+    }
+}

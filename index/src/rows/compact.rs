@@ -1,0 +1,61 @@
+//! Ids as their bytes. As text, which they are elsewhere, they would take twice the room.
+
+use agent_trace_model::{ProcessId, RunId, SessionId};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// One run.
+pub mod run {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(id: &RunId, to: S) -> Result<S::Ok, S::Error> {
+        id.as_bytes().serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RunId, D::Error> {
+        <[u8; 16]>::deserialize(from).map(RunId::from_bytes)
+    }
+}
+
+/// Several runs.
+pub mod runs {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(ids: &[RunId], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(ids.iter().map(RunId::as_bytes))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<RunId>, D::Error> {
+        let ids = Vec::<[u8; 16]>::deserialize(from)?;
+        Ok(ids.into_iter().map(RunId::from_bytes).collect())
+    }
+}
+
+/// A process.
+pub mod process {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(id: &ProcessId, to: S) -> Result<S::Ok, S::Error> {
+        id.as_bytes().serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ProcessId, D::Error> {
+        <[u8; 16]>::deserialize(from).map(ProcessId::from_bytes)
+    }
+}
+
+/// A session.
+pub mod session {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(id: &SessionId, to: S) -> Result<S::Ok, S::Error> {
+        (id.process.as_bytes(), id.ordinal).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SessionId, D::Error> {
+        let (process, ordinal) = <([u8; 16], u32)>::deserialize(from)?;
+        Ok(SessionId {
+            process: ProcessId::from_bytes(process),
+            ordinal,
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! What is counted in a part of a session and in a run.
+//!
+//! Everything here can be added up in any order with the same result.
+
+use super::compact;
+use super::sketch::Sketch;
+use agent_trace_model::step::StepKind;
+use agent_trace_model::{Outcome, SessionId, Stream};
+use serde::{Deserialize, Serialize};
+
+/// The most tools, methods, codes, … that are counted apart. What comes beyond them is in the
+/// totals alone.
+pub const MOST_APART: usize = 1_000;
+/// The most failures that are named.
+pub const MOST_NAMED: usize = 20;
+
+/// What is counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Steps.
+    pub steps: u64,
+    /// Of them requests, of either side.
+    pub requests: u64,
+    /// Of them notifications, of either side.
+    pub notifications: u64,
+    /// Of the steps, those that are no message of the protocol: stray bytes, other JSON,
+    /// answers to nothing.
+    pub odd: u64,
+    /// Steps by what came of them.
+    pub outcomes: Counts,
+    /// Bytes of frames on the wire, by stream: client to server, server to client.
+    pub bytes: [u64; 2],
+    /// Lines of standard error.
+    pub stderr: u64,
+    /// Calls of tools, sorted by server and tool.
+    pub tools: Vec<ToolTally>,
+    /// All other steps, whoever began them, sorted by server, kind, side and method: filters
+    /// are answered from these groups, so that none may be missing.
+    pub methods: Vec<MethodTally>,
+    /// The codes of JSON-RPC errors, as their JSON text, and how often each was answered.
+    pub codes: Vec<(String, u64)>,
+    /// The HTTP statuses from 400 on, and how many steps had each.
+    pub statuses: Vec<(u16, u64)>,
+    /// The longest request of the client.
+    pub longest: Option<(u64, StepAt)>,
+    /// Requests of the client that were never answered: how many, and the first of them.
+    pub unanswered: u64,
+    /// The first of these.
+    pub unanswered_at: Vec<StepAt>,
+    /// Posts over HTTP that carry no message, the last one to each target that failed and how.
+    pub refused_posts: Vec<(String, StepAt)>,
+    /// What was not recorded, and what cannot be read.
+    pub marks: Marks,
+    /// Whether the client asked for anything but what it takes to connect and to list.
+    pub acts: bool,
+}
+
+/// How many steps ended how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// With a result, or they were no requests.
+    pub ok: u64,
+    /// With an error of JSON-RPC, or of HTTP.
+    pub error: u64,
+    /// With an error that the tool reports of itself.
+    pub tool_error: u64,
+    /// Cancelled before there was an answer.
+    pub cancelled: u64,
+    /// Never answered.
+    pub unanswered: u64,
+    /// Nobody knows: something is missing.
+    pub not_recorded: u64,
+    /// Not yet.
+    pub pending: u64,
+}
+
+/// What is missing, or cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marks {
+    /// Gaps.
+    pub gaps: u64,
+    /// Frames that were decoded and not written.
+    pub gap_frames: u64,
+    /// Bytes that were relayed and are in no record.
+    pub gap_bytes: u64,
+    /// Records that are missing between those that can be read.
+    pub missing: u64,
+    /// Places that cannot be read.
+    pub damaged: u64,
+    /// Bytes in them.
+    pub damaged_bytes: u64,
+    /// Files that cannot be read at all.
+    pub unreadable: u64,
+}
+
+/// Where a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StepAt {
+    /// When it began, in nanoseconds since 1970.
+    pub wall: u64,
+    /// Its session.
+    #[serde(with = "compact::session")]
+    pub session: SessionId,
+    /// When it began, on the monotonic clock of the session's recorder, in nanoseconds.
+    pub monotonic: u64,
+    /// Its number in its session, from 1.
+    pub number: u64,
+}
+
+/// A call of a tool, or a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// Where it is.
+    pub at: StepAt,
+    /// How it failed, if it did.
+    pub failed: Option<Failed>,
+}
+
+/// How a call failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failed {
+    /// An error of JSON-RPC.
+    Error,
+    /// An error that the tool reports of itself.
+    ToolError,
+    /// HTTP refused it, or broke off.
+    Http,
+}
+
+/// The calls of one tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolTally {
+    /// Its server: the position among the servers of the run.
+    pub server: u16,
+    /// Its name.
+    pub tool: String,
+    /// How often it was called.
+    pub calls: u64,
+    /// What came of that.
+    pub outcomes: Counts,
+    /// The shortest call that was answered, in nanoseconds.
+    pub shortest: u64,
+    /// The longest.
+    pub longest: u64,
+    /// All of them.
+    pub durations: Sketch,
+    /// Bytes of calls and answers on the wire.
+    pub bytes: u64,
+    /// The last call that has a say in whether the run failed: neither pending nor cancelled
+    /// nor one of which nobody knows.
+    pub last: Option<Call>,
+}
+
+/// The steps of one kind and method that are no calls of a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MethodTally {
+    /// Its server: the position among the servers of the run.
+    pub server: u16,
+    /// What they are.
+    pub kind: StepKind,
+    /// Who began them.
+    pub from: Stream,
+    /// The method; none where they have none.
+    pub method: Option<String>,
+    /// How many there were.
+    pub calls: u64,
+    /// What came of them.
+    pub outcomes: Counts,
+    /// How many of them have a duration.
+    pub timed: u64,
+    /// The shortest of these, in nanoseconds.
+    pub shortest: u64,
+    /// The longest.
+    pub longest: u64,
+    /// Bytes of requests and answers on the wire.
+    pub bytes: u64,
+    /// The last one that has a say.
+    pub last: Option<Call>,
+}
+
+/// Why a run counts as failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// A server could not be started, or exited by itself with an error.
+    Crashed {
+        /// The session.
+        #[serde(with = "compact::session")]
+        session: SessionId,
+        /// The server: the position among those of the run.
+        server: u16,
+    },
+    /// A request was never answered.
+    Unanswered {
+        /// The request.
+        at: StepAt,
+    },
+    /// The last call of a tool ended in an error.
+    LastCallFailed {
+        /// The server: the position among those of the run.
+        server: u16,
+        /// The tool.
+        tool: String,
+        /// How it failed.
+        failed: Failed,
+        /// The call.
+        at: StepAt,
+    },
+    /// HTTP refused the last request of a method, or broke off.
+    RefusedInHttp {
+        /// The method; `POST` for an exchange without a message.
+        method: String,
+        /// The request.
+        at: StepAt,
+    },
+}
+
+impl Counts {
+    /// Counts one.
+    pub fn add(&mut self, outcome: Outcome) {
+        *self.of_mut(outcome) += 1;
+    }
+
+    /// How many ended so.
+    #[must_use]
+    pub fn of(&self, outcome: Outcome) -> u64 {
+        let mut copy = *self;
+        *copy.of_mut(outcome)
+    }
+
+    /// How many failed.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.error + self.tool_error + self.unanswered
+    }
+
+    fn of_mut(&mut self, outcome: Outcome) -> &mut u64 {
+        match outcome {
+            Outcome::Ok => &mut self.ok,
+            Outcome::Error => &mut self.error,
+            Outcome::ToolError => &mut self.tool_error,
+            Outcome::Cancelled => &mut self.cancelled,
+            Outcome::Unanswered => &mut self.unanswered,
+            Outcome::NotRecorded => &mut self.not_recorded,
+            Outcome::Pending => &mut self.pending,
+        }
+    }
+}
