@@ -1,7 +1,9 @@
 //! The command line.
 //!
+//! - [`index`]: arguments of `index`
 //! - [`serve`]: arguments of what serves HTTP
 
+pub(crate) mod index;
 pub(crate) mod serve;
 
 use crate::config::Flags;
@@ -105,6 +107,8 @@ pub(crate) enum Command {
     Redact(Redact),
     /// Seal finished journals, and remove what is beyond the limits
     Retention(Retention),
+    /// Look after the index, from which questions are answered
+    Index(index::Index),
     /// Check that recording works, and what went wrong when it did not
     Doctor,
     /// Print each setting and where it came from

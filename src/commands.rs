@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod forget;
 mod generate;
+mod index;
 mod portable;
 mod record;
 mod redact;
@@ -38,6 +39,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Forget(args) => forget::run(&args, &load()?)?,
         Command::Redact(args) => redact::run(&args, &load()?)?,
         Command::Retention(args) => retention::run(&args, &load()?)?,
+        Command::Index(args) => index::run(&args, &load()?)?,
         Command::Doctor => doctor::run(&load())?,
         Command::Config => config::run(&load()?)?,
         Command::Demo(args) => demo::run(&args, &flags)?,

@@ -1,6 +1,7 @@
 //! The daemon: one process that runs the relays of the configuration.
 //!
 //! - [`protocol`], [`control`], [`client`]: how commands talk to it
+//! - [`index`]: what was recorded, followed and answered from
 //! - [`listeners`]: from those that are to those that are wanted
 //! - [`admin`], [`metrics`]: how it does, over HTTP
 //! - [`launch`]: starting it in the background, and ending it
@@ -12,6 +13,7 @@
 mod admin;
 pub(crate) mod client;
 mod control;
+mod index;
 pub(crate) mod launch;
 mod listeners;
 mod metrics;
@@ -23,6 +25,7 @@ use crate::error::{CommandError, discreet, in_full, in_one_line};
 use crate::render::time;
 use crate::serving::signals::{Hangup, Signals, Told, runtime};
 use crate::serving::{Recording, Serving};
+use agent_trace_index::control::server;
 use agent_trace_store::lock::{Lock, LockError};
 use agent_trace_store::recorder::Setup;
 use agent_trace_store::{Store, socket};
@@ -49,6 +52,7 @@ struct Daemon {
     /// Ends everything.
     shutdown: CancellationToken,
     reloads: mpsc::Sender<Reload>,
+    index: index::Index,
     state: Mutex<State>,
 }
 
@@ -130,6 +134,7 @@ async fn serve(
         serving,
         shutdown: CancellationToken::new(),
         reloads,
+        index: index::Index::default(),
         state: Mutex::new(State {
             config: config.clone(),
             listeners: Listeners::default(),
@@ -146,7 +151,9 @@ async fn serve(
         .map_err(CommandError::failed("cannot use the control socket"))?;
     lock.sign(Some(&socket.path))
         .map_err(CommandError::path(store.root()))?;
-    tokio::spawn(control::serve(listener, Arc::clone(&daemon)));
+    let handler: Arc<Daemon> = Arc::clone(&daemon);
+    tokio::spawn(server::serve(listener, handler));
+    let owning = tokio::spawn(index::own(Arc::clone(&daemon), socket.path.clone()));
 
     let mut retry = tokio::time::interval(RETRY);
     loop {
@@ -163,6 +170,8 @@ async fn serve(
             _ = retry.tick() => log(&daemon.retry()),
         }
     }
+    // Others may have the index while the rest comes to its end.
+    drop(owning.await);
     // Who waits for a reload now is told so.
     drop(wanted);
     let drain = daemon.drain();

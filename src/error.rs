@@ -3,6 +3,7 @@
 #[cfg(unix)]
 use crate::daemon::client::ClientError;
 use crate::render::escape;
+use agent_trace_index::RunsError;
 use agent_trace_proxy::http::UpstreamError;
 use agent_trace_store::journal::reader::OpenError;
 use agent_trace_store::key;
@@ -34,6 +35,8 @@ pub(crate) enum CommandError {
     /// Nobody reads our output any more.
     #[error("output was closed")]
     BrokenPipe,
+    #[error(transparent)]
+    Runs(#[from] RunsError),
     #[error(transparent)]
     Find(#[from] FindError),
     #[error(transparent)]
@@ -112,10 +115,11 @@ impl CommandError {
 
     fn hint(&self) -> Option<&str> {
         match self {
-            Self::Find(FindError::Empty) => Some(
+            Self::Runs(RunsError::NoStore(_)) | Self::Find(FindError::Empty) => Some(
                 "put `agent-trace record --` before a server's command in your assistant's \
                  configuration, or try `agent-trace demo`",
             ),
+            Self::Runs(error) => error.hint(),
             Self::Find(FindError::NotFound { .. }) => {
                 Some("`agent-trace runs` lists what was recorded; `latest` is the newest run")
             }

@@ -9,9 +9,11 @@ pub(crate) mod summary;
 pub(crate) mod table;
 pub(crate) mod time;
 
+use agent_trace_analysis::outcomes::{self, Failure};
 use agent_trace_model::{Ending, Finish};
 use agent_trace_store::journal::header::KeyKind;
-use agent_trace_store::trace::session::{Failure, Session, Standing};
+use agent_trace_store::trace::session::{Session, Standing};
+use agent_trace_store::trace::story;
 
 /// Digits of a run's id that are shown.
 const SHORT_ID: usize = 8;
@@ -23,6 +25,12 @@ pub(crate) fn short(id: impl std::fmt::Display) -> String {
     text
 }
 
+/// Why a session counts as failed.
+pub(crate) fn failures(run: &Session) -> Vec<Failure> {
+    let story = story::of(run.entry.id, Vec::new(), std::slice::from_ref(run));
+    outcomes::failures(&story)
+}
+
 /// How a run stands, in a few words.
 pub(crate) fn status(run: &Session) -> String {
     let standing = match run.standing() {
@@ -32,10 +40,10 @@ pub(crate) fn status(run: &Session) -> String {
         Standing::Crashed => "crashed",
         Standing::CutOff => "cut off",
     };
-    let failures = run.failures();
+    let failures = failures(run);
     let told = failures
         .iter()
-        .find(|failure| **failure != Failure::Crashed);
+        .find(|failure| !matches!(failure, Failure::Crashed { .. }));
     let mut text = match told {
         Some(failure) if standing == "ok" => format!("failed: {}", reason(failure)),
         Some(failure) => format!("{standing}; failed: {}", reason(failure)),
@@ -82,7 +90,7 @@ pub(crate) fn finish(finish: Finish) -> Option<&'static str> {
 /// Why a run failed, in a few words.
 pub(crate) fn reason(failure: &Failure) -> String {
     match failure {
-        Failure::Crashed => "the server crashed".into(),
+        Failure::Crashed { .. } => "the server crashed".into(),
         Failure::Unanswered { step } => format!("step {step} unanswered"),
         Failure::LastCallFailed { tool, step } => {
             format!("{} (step {step})", escape::text(tool.as_bytes(), 40))
@@ -90,6 +98,12 @@ pub(crate) fn reason(failure: &Failure) -> String {
         Failure::RefusedInHttp { method, step } => {
             format!(
                 "{} refused (step {step})",
+                escape::text(method.as_bytes(), 40)
+            )
+        }
+        Failure::TimedOut { method, step } => {
+            format!(
+                "{} timed out (step {step})",
                 escape::text(method.as_bytes(), 40)
             )
         }

@@ -11,7 +11,7 @@ use agent_trace_store::trace::{Exchange, Session as Run};
 use support::http::{
     EVENTS, LAST_CHUNK, Origin, Pair, answer, chunk, get_events, json_answer, post, post_with,
 };
-use support::recorded::{ClientToServer, ServerToClient, outcomes, steps, stream};
+use support::recorded::{ClientToServer, ServerToClient, failures, outcomes, steps, stream};
 use support::{ANSWER, Home, REQUEST, wait_for};
 
 const MODERN: &str =
@@ -148,7 +148,7 @@ fn a_server_that_breaks_off() {
     client.read_to_end();
     let run = recorded(pair);
     assert_eq!(finish(only_exchange(&run)), Some(Finish::ServerBroke));
-    assert!(!run.failures().is_empty());
+    assert!(!failures(&run).is_empty());
 }
 
 #[test]

@@ -10,7 +10,7 @@
 mod support;
 
 use std::time::{Duration, Instant};
-use support::recorded::{ClientToServer, ServerToClient, assert_recorded, frames};
+use support::recorded::{ClientToServer, ServerToClient, assert_recorded, failures, frames};
 use support::{ANSWER, Home, REQUEST, Server, Session, assert_same};
 
 /// What takes no time, on a busy machine. A relay that holds bytes back holds them for ever in
@@ -183,7 +183,7 @@ fn w29_a_cancellation_overtakes_the_call_that_it_cancels() {
         "{shown}"
     );
     let run = home.only_run();
-    assert_eq!(run.failures(), []);
+    assert_eq!(failures(&run), []);
 }
 
 #[test]

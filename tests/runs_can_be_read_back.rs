@@ -9,7 +9,9 @@ use agent_trace_model::{Outcome, ProcessId};
 use agent_trace_store::journal::writer::Writer;
 use agent_trace_store::journal::{Envelope, Kind};
 use serde_json::{Value, json};
-use support::recorded::{ClientToServer, ServerToClient, frames, outcomes, records, steps};
+use support::recorded::{
+    ClientToServer, ServerToClient, failures, frames, outcomes, records, steps,
+};
 use support::text::steady;
 use support::{ANSWER, Home, REQUEST, Server, wait_for};
 
@@ -423,7 +425,7 @@ fn w29_a_cancelled_call_is_no_failure_and_a_late_answer_is_known() {
     );
     let run = home.only_run();
     assert_eq!(outcomes(&run), [Outcome::Cancelled, Outcome::Cancelled]);
-    assert_eq!(run.failures(), []);
+    assert_eq!(failures(&run), []);
     let shown = home.ok(["show", "latest"]);
     assert!(
         shown.contains("? (cancelled; late: {\"late\":true})"),

@@ -10,6 +10,7 @@
 pub mod memory;
 pub mod sled;
 
+use std::io;
 use std::ops::Bound;
 
 /// An ordered map of byte strings.
@@ -89,3 +90,24 @@ impl Batch {
 #[derive(Debug, thiserror::Error)]
 #[error("the index cannot be used")]
 pub struct EngineError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+
+impl EngineError {
+    /// Whether it is about what lies on the disk, so that beginning anew helps; not about a
+    /// disk that is full, or a file that may not be written.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self.0.downcast_ref() {
+            // What the system says has a number, what sled found out by itself has none.
+            Some(::sled::Error::Io(error)) => match error.kind() {
+                io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => true,
+                _ => error.raw_os_error().is_none() && !sled::is_locked(self),
+            },
+            _ => true,
+        }
+    }
+
+    /// The causes in one line.
+    pub(crate) fn in_full(&self) -> String {
+        self.0.to_string().replace('\n', " ")
+    }
+}

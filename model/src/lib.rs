@@ -7,6 +7,7 @@
 //! - [`exchange`]: HTTP exchanges
 //! - [`step`], [`story`]: a run as one ordered list of steps
 //! - [`outcome`]: what happened to a step
+//! - [`verdict`]: what someone decided about a run
 
 pub mod end;
 pub mod exchange;
@@ -15,8 +16,10 @@ pub mod outcome;
 pub mod step;
 pub mod story;
 pub mod stream;
+pub mod verdict;
 
 pub use end::{End, Ending, Finish};
 pub use id::{ParseIdError, ProcessId, RunId, SessionId};
 pub use outcome::Outcome;
 pub use stream::{Caller, Channel, Moment, NoTap, Stream, Tap};
+pub use verdict::{Judge, Verdict};

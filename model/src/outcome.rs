@@ -13,8 +13,15 @@ pub enum Outcome {
     Error,
     /// The tool ran and reported a failure of its own (`isError`).
     ToolError,
+    /// Someone who may decide so did not let it happen. No relay does that; imports and
+    /// hooks can tell it.
+    Denied,
+    /// The caller gave up because it took too long: it said so, or HTTP did.
+    Timeout,
     /// The client cancelled it before it was answered.
     Cancelled,
+    /// The server failed before it answered: it did not start, or exited with an error.
+    Crashed,
     /// The session ended before it was answered.
     Unanswered,
     /// Whether it was answered is not known: a part of the session was not recorded.
@@ -24,6 +31,20 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Ok,
+        Self::Error,
+        Self::ToolError,
+        Self::Denied,
+        Self::Timeout,
+        Self::Cancelled,
+        Self::Crashed,
+        Self::Unanswered,
+        Self::NotRecorded,
+        Self::Pending,
+    ];
+
     /// The word for it, as in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -31,17 +52,30 @@ impl Outcome {
             Self::Ok => "ok",
             Self::Error => "error",
             Self::ToolError => "tool_error",
+            Self::Denied => "denied",
+            Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
+            Self::Crashed => "crashed",
             Self::Unanswered => "unanswered",
             Self::NotRecorded => "not_recorded",
             Self::Pending => "pending",
         }
     }
 
-    /// Whether the caller did not get what it asked for.
+    /// Whether the caller did not get what it asked for, and did not choose that itself.
     #[must_use]
     pub fn is_failure(self) -> bool {
-        matches!(self, Self::Error | Self::ToolError | Self::Unanswered)
+        match self {
+            Self::Error | Self::ToolError | Self::Denied | Self::Timeout => true,
+            Self::Crashed | Self::Unanswered => true,
+            Self::Ok | Self::Cancelled | Self::NotRecorded | Self::Pending => false,
+        }
+    }
+
+    /// Whether it was a request that nobody answered, and nobody will.
+    #[must_use]
+    pub fn is_unanswered(self) -> bool {
+        matches!(self, Self::Unanswered | Self::Crashed)
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod server;
 use crate::cli::Demo;
 use crate::config::Flags;
 use crate::error::{CommandError, exit};
-use crate::render::{lines, short, status};
+use crate::render::{failures, lines, short, status};
 use agent_trace_store::Store;
 use agent_trace_store::trace::{Session, Sessions};
 use client::Client;
@@ -86,7 +86,7 @@ fn program() -> String {
 }
 
 fn print(out: &mut impl Write, run: &Session, args: &Demo) -> io::Result<()> {
-    let failures = run.failures();
+    let failures = failures(run);
     let status = status(run);
     let status = if failures.is_empty() {
         status.green().to_string()

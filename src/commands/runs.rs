@@ -10,7 +10,7 @@ use crate::error::{CommandError, exit, in_one_line};
 use crate::render::escape::text;
 use crate::render::json::{self, RunLine};
 use crate::render::table::{self, Align};
-use crate::render::{short, status, time};
+use crate::render::{failures, short, status, time};
 use agent_trace_store::trace::{FindError, Session, Sessions};
 use owo_colors::OwoColorize;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
         rest = later;
         let (mut some_rows, mut some_lines) = (BTreeMap::new(), BTreeMap::new());
         store.open_each(now, &mut |at, run| match run {
-            Ok(run) if args.failed && run.failures().is_empty() => {}
+            Ok(run) if args.failed && failures(&run).is_empty() => {}
             Ok(run) if args.format == Format::Text => drop(some_rows.insert(at, row(&run))),
             Ok(run) => drop(some_lines.insert(at, RunLine::of(&run))),
             Err(error) => unreadable.push(error),

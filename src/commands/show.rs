@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::render::escape::{self, text};
 use crate::render::json::{self, RunLine, StepLine};
-use crate::render::{lines, reason, short, status, summary, time};
+use crate::render::{failures, lines, reason, short, status, summary, time};
 use agent_trace_model::Ending;
 use agent_trace_store::journal::Bodies;
 use agent_trace_store::journal::header::KeyKind;
@@ -159,14 +159,14 @@ fn how_http(out: &mut impl Write, run: &Session) -> io::Result<()> {
 /// How it ended and what is missing, after its steps.
 fn foot(out: &mut impl Write, run: &Session, args: &Show) -> io::Result<()> {
     let status = status(run);
-    let status = if run.failures().is_empty() {
+    let status = if failures(run).is_empty() {
         status
     } else {
         status.red().to_string()
     };
     writeln!(out, "{} {status}{}", "end".dimmed(), ending(run))?;
     // One reason is in the line above.
-    for failure in run.failures().iter().skip(1) {
+    for failure in failures(run).iter().skip(1) {
         writeln!(out, "    {} {}", "failed:".red(), reason(failure))?;
     }
     if run.is_clipped() {

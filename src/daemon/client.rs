@@ -1,11 +1,11 @@
 //! Talking to a running daemon.
 
-use super::protocol::{Answer, MOST_ANSWERED, Reloaded, Request, Said, Status, Stopping, VERSION};
+use super::protocol::{Answer, Reloaded, Said, Status, Stopping};
 use crate::error::CommandError;
+use agent_trace_index::control::client as control;
 use agent_trace_store::Store;
 use agent_trace_store::lock::{self, Holder};
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::time::Duration;
 
 /// How long an answer may take: a reload may wait for an address.
@@ -73,35 +73,22 @@ fn unexpected(said: Said) -> ClientError {
 }
 
 fn ask(store: &Store, command: &str) -> Result<Said, ClientError> {
-    let held = lock::holder(&store.daemon_lock())
-        .map_err(|error| ClientError::Lock(store.clone(), error))?;
+    let held = lock::holder(&store.daemon_lock());
+    let held = held.map_err(|error| ClientError::Lock(store.clone(), error))?;
     let holder = held.ok_or_else(|| ClientError::NotRunning(store.clone()))?;
     let Some(socket) = holder.socket.clone() else {
         let starting = io::Error::other("it has no socket yet");
         return Err(ClientError::Silent(holder, starting));
     };
-    let line = talk(&socket, command).map_err(|error| ClientError::Silent(holder, error))?;
+    let said = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .and_then(|runtime| {
+            runtime.block_on(control::talk(&socket, control::command(command), PATIENCE))
+        });
+    let line = said.map_err(|error| ClientError::Silent(holder, error))?;
     let answer: Answer = serde_json::from_str(&line).map_err(|_| ClientError::Unknown)?;
     Ok(answer.said)
-}
-
-fn talk(socket: &std::path::Path, command: &str) -> io::Result<String> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let request = Request {
-        version: VERSION,
-        command: command.into(),
-    };
-    let mut text = serde_json::to_string(&request)?;
-    text.push('\n');
-    stream.write_all(text.as_bytes())?;
-    let mut line = String::new();
-    BufReader::new(stream.take(MOST_ANSWERED)).read_line(&mut line)?;
-    if line.is_empty() {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(line)
 }
 
 impl From<ClientError> for CommandError {

@@ -1,4 +1,5 @@
-//! What is said over the control socket: one line of JSON each way, then it is closed.
+//! What a daemon answers when it is told to do something: see [`agent_trace_index::protocol`]
+//! for how it is asked.
 //!
 //! ```text
 //! {"version":1,"command":"status"}
@@ -9,19 +10,6 @@
 use crate::serving::Totals;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-
-/// The version that is spoken here.
-pub(crate) const VERSION: u32 = 1;
-/// No request is longer.
-pub(super) const MOST_ASKED: u64 = 4 << 10;
-/// No answer is longer.
-pub(super) const MOST_ANSWERED: u64 = 4 << 20;
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Request {
-    pub(super) version: u32,
-    pub(super) command: String,
-}
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Answer {

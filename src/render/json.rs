@@ -5,7 +5,7 @@
 //! bytes became U+FFFD.
 
 use super::time::rfc3339;
-use super::{escape, key_kind, reason};
+use super::{escape, failures, key_kind, reason};
 use agent_trace_model::{Finish, Stream};
 use agent_trace_store::trace::session::{Session, Standing};
 use agent_trace_store::trace::step::{Place, Step, StepKind};
@@ -104,7 +104,7 @@ impl RunLine {
             },
             calls: calls().count(),
             failed_calls: calls().filter(|step| step.outcome.is_failure()).count(),
-            failures: run.failures().iter().map(reason).collect(),
+            failures: failures(run).iter().map(reason).collect(),
             gaps: run.gaps.len(),
             damaged: run
                 .missing

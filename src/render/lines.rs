@@ -140,7 +140,7 @@ impl<'a> Printer<'a> {
             StepKind::Request => format!("{} = {}", self.asks(step), self.answer(step)),
             StepKind::Http => format!("{} = {}", self.asks(step), self.http(step)),
             // One that got through says no more than that.
-            StepKind::Notification if step.outcome == Outcome::Error => {
+            StepKind::Notification if step.outcome.is_failure() => {
                 format!("{} = {}", self.asks(step), self.answer(step))
             }
             StepKind::Notification => self.asks(step),
@@ -180,12 +180,23 @@ impl<'a> Printer<'a> {
                 .red()
                 .to_string(),
             Outcome::ToolError => format!("tool error {}", shown()).red().to_string(),
+            Outcome::Denied => format!("denied {}", shown()).red().to_string(),
+            Outcome::Crashed => "? (the server crashed)".red().to_string(),
             Outcome::Unanswered => "? (unanswered)".red().to_string(),
             Outcome::Cancelled if step.closed.is_some() && step.duration.is_some() => {
                 format!("? (cancelled; late: {})", shown())
                     .yellow()
                     .to_string()
             }
+            Outcome::Timeout if step.closed.is_some() && step.cancel_sent => {
+                format!("? (timeout; late: {})", shown()).red().to_string()
+            }
+            Outcome::Timeout if step.closed.is_some() || step.status.is_some() => {
+                format!("timeout {}", self.error_of(step, json))
+                    .red()
+                    .to_string()
+            }
+            Outcome::Timeout => "? (timeout)".red().to_string(),
             Outcome::Cancelled => "? (cancelled)".yellow().to_string(),
             Outcome::NotRecorded => "? (not recorded)".yellow().to_string(),
             Outcome::Pending => "? (pending)".yellow().to_string(),
@@ -206,7 +217,7 @@ impl<'a> Printer<'a> {
             what.push_str(&text(media.as_bytes(), 60));
         }
         what = match step.outcome {
-            Outcome::Error | Outcome::Unanswered => what.red().to_string(),
+            outcome if outcome.is_failure() => what.red().to_string(),
             Outcome::Pending => format!("{what} {}", "(open)".yellow()),
             _ => what,
         };

@@ -3,6 +3,7 @@
 //! A session is the one of a stdio relay process, or one of many that an HTTP relay process
 //! recorded. Which sessions make up a run is the index's matter.
 //!
+//! - [`flow`]: the sessions of a process record by record, in bounded memory
 //! - `listing`: which sessions there are
 //! - `read`: the sessions of a process, in one pass over its files
 //! - [`session`]: everything that was recorded of one
@@ -13,6 +14,7 @@
 //! - [`tail`], [`follow`]: what is recorded right now
 
 pub mod exchange;
+pub mod flow;
 pub mod follow;
 
 mod listing;
@@ -147,17 +149,18 @@ pub struct SessionEntry {
 /// The id of the run that a session is by itself.
 #[must_use]
 pub fn run_id(workspace: &str, session: SessionId) -> RunId {
-    // Workspace, kind of key, key and first session: DESIGN's derivation, where the key of a
-    // session that is a run of its own is the session itself.
+    run_id_of([workspace, "session", &session.to_string()])
+}
+
+/// The id of the run that is made up by what these parts say: the workspace, what kind of key
+/// joins its sessions, that key, and what tells the run from others with the same key.
+#[must_use]
+pub fn run_id_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> RunId {
     let mut hasher = blake3::Hasher::new();
-    for part in [
-        workspace.as_bytes(),
-        b"session",
-        session.to_string().as_bytes(),
-    ] {
+    for part in parts {
         hasher
             .update(&(part.len() as u64).to_le_bytes())
-            .update(part);
+            .update(part.as_bytes());
     }
     let mut digest = [0; 16];
     digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);

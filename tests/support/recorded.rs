@@ -2,10 +2,12 @@
 //! frame.
 
 use super::{Home, assert_same};
+use agent_trace_analysis::outcomes::{self, Failure};
 use agent_trace_model::{Outcome, Stream};
 use agent_trace_store::journal::{Flags, Kind, Record};
 use agent_trace_store::trace::Session as Run;
 use agent_trace_store::trace::step::StepKind;
+use agent_trace_store::trace::story;
 use agent_trace_wire::frame::Framing;
 
 pub(crate) use agent_trace_model::Stream::{ClientToServer, ServerToClient, Stderr};
@@ -51,6 +53,12 @@ pub(crate) fn frames(run: &Run, stream: Stream) -> Vec<String> {
         words.join(" ")
     };
     records(run, stream).iter().map(describe).collect()
+}
+
+/// Why a session counts as failed.
+pub(crate) fn failures(run: &Run) -> Vec<Failure> {
+    let story = story::of(run.entry.id, Vec::new(), std::slice::from_ref(run));
+    outcomes::failures(&story)
 }
 
 /// The steps in a few words: method or kind, target, outcome.

@@ -5,8 +5,6 @@
 //! become errors; whoever opens it moves what cannot be used aside and begins anew.
 
 use super::{Batch, Engine, EngineError};
-use std::error::Error;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -113,13 +111,7 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, Engine
 }
 
 /// Whether somebody else has it open. sled gives no kind of its own to that.
-fn is_locked(error: &EngineError) -> bool {
-    let error: &(dyn Error + 'static) = &*error.0;
-    match error.downcast_ref::<sled::Error>() {
-        Some(sled::Error::Io(error)) => {
-            error.kind() == io::ErrorKind::WouldBlock
-                || error.to_string().contains("could not acquire lock")
-        }
-        _ => false,
-    }
+pub(super) fn is_locked(error: &EngineError) -> bool {
+    let error = error.0.downcast_ref();
+    matches!(error, Some(sled::Error::Io(error)) if error.to_string().contains("could not acquire lock"))
 }

@@ -64,8 +64,14 @@ pub struct Counts {
     pub error: u64,
     /// With an error that the tool reports of itself.
     pub tool_error: u64,
+    /// Refused by who decides what may be called.
+    pub denied: u64,
+    /// Given up by who asked, since it took too long.
+    pub timeout: u64,
     /// Cancelled before there was an answer.
     pub cancelled: u64,
+    /// Open when the server crashed.
+    pub crashed: u64,
     /// Never answered.
     pub unanswered: u64,
     /// Nobody knows: something is missing.
@@ -230,7 +236,18 @@ impl Counts {
     /// How many failed.
     #[must_use]
     pub fn failures(&self) -> u64 {
-        self.error + self.tool_error + self.unanswered
+        let failures = Outcome::ALL.into_iter().filter(|o| o.is_failure());
+        failures.map(|outcome| self.of(outcome)).sum()
+    }
+
+    /// What is left without those.
+    #[must_use]
+    pub fn without(mut self, other: &Self) -> Self {
+        for outcome in Outcome::ALL {
+            let count = self.of_mut(outcome);
+            *count = count.saturating_sub(other.of(outcome));
+        }
+        self
     }
 
     fn of_mut(&mut self, outcome: Outcome) -> &mut u64 {
@@ -238,6 +255,9 @@ impl Counts {
             Outcome::Ok => &mut self.ok,
             Outcome::Error => &mut self.error,
             Outcome::ToolError => &mut self.tool_error,
+            Outcome::Denied => &mut self.denied,
+            Outcome::Timeout => &mut self.timeout,
+            Outcome::Crashed => &mut self.crashed,
             Outcome::Cancelled => &mut self.cancelled,
             Outcome::Unanswered => &mut self.unanswered,
             Outcome::NotRecorded => &mut self.not_recorded,

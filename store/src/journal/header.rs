@@ -225,6 +225,29 @@ pub enum HeaderError {
 }
 
 impl Header {
+    /// What is known of a process of which no header can be read.
+    #[must_use]
+    pub fn unknown(process: ProcessId) -> Self {
+        Self {
+            process,
+            segment: 1,
+            version: String::new(),
+            started: 0,
+            host: String::new(),
+            boot: String::new(),
+            relay: Process::default(),
+            client: None,
+            redaction: Redaction {
+                on: true,
+                key: String::new(),
+                user_rules: 0,
+            },
+            bodies: Bodies::Full,
+            workspace: String::new(),
+            project: None,
+        }
+    }
+
     /// The header's bytes under this magic.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 /// Records of two streams stand in the order of their times within a recorder's tick only;
 /// so long, in nanoseconds of the monotonic clock, one waits for those that belong before it.
-const TICK: u64 = 10_000_000;
+pub(super) const TICK: u64 = 10_000_000;
 
 /// A session that may still grow.
 #[derive(Debug)]
@@ -94,7 +94,8 @@ impl Follower {
     fn take(&mut self, new: Records) {
         if !new.damage.is_empty() {
             self.run.lose(u64::MAX);
-            self.run.damage.extend(new.damage);
+            let damage = new.damage.into_iter().map(|(_, damage)| damage);
+            self.run.damage.extend(damage);
         }
         let before = self.held.len();
         for record in new.records {

@@ -6,7 +6,7 @@
 use super::{Listing, SessionEntry, run_id};
 use crate::journal::header::{Meta, SessionOpen};
 use crate::journal::reader::{OpenError, Segment, View, first_record, is_locked, peek};
-use crate::journal::{Envelope, Kind};
+use crate::journal::{Envelope, Kind, Record};
 use crate::layout::{SegmentPath, Store};
 use agent_trace_model::{ProcessId, SessionId};
 use std::collections::BTreeMap;
@@ -87,9 +87,15 @@ fn of_process(process: ProcessId, segments: &[SegmentPath], listing: &mut Listin
 /// Whether a file's first record says that its process relays stdio.
 fn is_stdio(first: &SegmentPath) -> bool {
     let record = first_record(first).ok().flatten();
-    let opening = record
-        .filter(|record| record.envelope.kind == Kind::Meta)
-        .and_then(|record| serde_json::from_slice(&record.payload).ok());
+    record.is_some_and(|record| is_stdio_opening(&record))
+}
+
+/// Whether this, the first record of a process, says that it relays stdio.
+pub(super) fn is_stdio_opening(record: &Record) -> bool {
+    let opening = match record.envelope.kind {
+        Kind::Meta => serde_json::from_slice(&record.payload).ok(),
+        _ => None,
+    };
     matches!(opening, Some(Meta::SessionOpen(open)) if open.transport != HTTP)
 }
 

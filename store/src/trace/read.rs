@@ -68,7 +68,7 @@ pub(super) fn all(entries: &[&SessionEntry]) -> Vec<Result<Session, OpenError>> 
 }
 
 /// Errors of the system have no copies.
-fn copy(error: &OpenError) -> OpenError {
+pub(super) fn copy(error: &OpenError) -> OpenError {
     let (path, kind) = match error {
         OpenError::Io { path, source } => (path, source.kind()),
         OpenError::Header { path, .. } => (path, io::ErrorKind::InvalidData),

@@ -2,18 +2,20 @@
 
 use super::SessionEntry;
 use super::exchange::{self, Exchange, Exchanges};
-use super::step::{Frame, Step, StepKind};
+use super::step::Frame;
 use super::steps::Steps;
 use crate::journal::header::{Gap, KeyKind, Meta, SessionEnd, SessionOpen};
 use crate::journal::reader::{Damage, OpenError};
 use crate::journal::{Envelope, Kind, Record};
-use agent_trace_model::{Ending, Outcome};
+use agent_trace_model::Ending;
 
 pub use agent_trace_model::story::Standing;
-use std::collections::BTreeMap;
 
 /// How long after its beginning, in nanoseconds, a session's first record may be made.
 const MOMENT: u64 = 1_000_000_000;
+
+/// So many frames or steps are gathered before those that are done with are let go.
+const KEPT: usize = 256;
 
 /// A session in memory.
 #[derive(Debug)]
@@ -45,32 +47,6 @@ pub struct Session {
     first: u64,
     /// When its last record was written, in nanoseconds since 1970.
     pub last: u64,
-}
-
-/// Why a session counts as failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The server could not be started, or exited by itself with an error.
-    Crashed,
-    /// A request was never answered.
-    Unanswered {
-        /// Number of the step.
-        step: usize,
-    },
-    /// The last call of a tool ended in an error.
-    LastCallFailed {
-        /// The tool.
-        tool: String,
-        /// Number of the step.
-        step: usize,
-    },
-    /// HTTP refused the last request of a method, or broke off.
-    RefusedInHttp {
-        /// The method.
-        method: String,
-        /// Number of the step.
-        step: usize,
-    },
 }
 
 impl Session {
@@ -140,6 +116,38 @@ impl Session {
         self.steps.exchange(&self.frames, envelope, meta);
     }
 
+    /// A copy, to see what would be if nothing more came.
+    pub(super) fn fork(&self) -> Self {
+        Self {
+            entry: self.entry.clone(),
+            opening: self.opening.clone(),
+            end: self.end.clone(),
+            steps: self.steps.clone(),
+            frames: self.frames.clone(),
+            exchanges: self.exchanges.clone(),
+            errors: self.errors.clone(),
+            gaps: self.gaps.clone(),
+            damage: self.damage.clone(),
+            missing: self.missing,
+            unreadable: self.unreadable.iter().map(super::read::copy).collect(),
+            first: self.first,
+            last: self.last,
+        }
+    }
+
+    /// Lets go of what has been seen and does not matter for what comes: the exchange, if it
+    /// is finished, lines of standard error, steps and their frames.
+    pub(super) fn forget(&mut self, exchange: u32) {
+        let finished = |exchange: &Exchange| exchange.finished.is_some();
+        if exchange > 0 && self.exchanges.get(&exchange).is_some_and(finished) {
+            self.exchanges.remove(&exchange);
+        }
+        self.errors.clear();
+        if self.frames.len() >= KEPT || self.steps.len() >= KEPT {
+            self.steps.compact(&mut self.frames);
+        }
+    }
+
     /// Whether anything was recorded of it yet.
     pub(super) fn has_begun(&self) -> bool {
         self.first > 0
@@ -152,7 +160,8 @@ impl Session {
 
     /// Nothing more will come.
     pub(super) fn finish(&mut self) {
-        self.steps.end(&self.frames);
+        let crashed = self.standing() == Standing::Crashed;
+        self.steps.end(&self.frames, crashed);
     }
 
     /// Whether everything that was recorded can be read.
@@ -252,77 +261,6 @@ impl Session {
             value.map(Into::into)
         };
         told().or_else(header)
-    }
-
-    /// Why it counts as failed; empty where it does not. Errors that a later success of the
-    /// same tool made good do not count, nor does what HTTP refused and then let pass.
-    #[must_use]
-    pub fn failures(&self) -> Vec<Failure> {
-        let mut failures = Vec::new();
-        if self.standing() == Standing::Crashed {
-            failures.push(Failure::Crashed);
-        }
-        // The last attempt of each kind says how it went.
-        let mut tools: BTreeMap<&str, &Step> = BTreeMap::new();
-        let mut methods: BTreeMap<&str, &Step> = BTreeMap::new();
-        let mut posts: BTreeMap<Option<&str>, &Step> = BTreeMap::new();
-        let no_verdict = |step: &Step| {
-            use Outcome::{Cancelled, NotRecorded, Pending};
-            matches!(step.outcome, Pending | Cancelled | NotRecorded) || self.is_moved(step)
-        };
-        for step in self.steps.iter().filter(|step| step.is_clients()) {
-            let unanswered = step.outcome == Outcome::Unanswered && step.kind == StepKind::Request;
-            if unanswered && !step.failed_in_http() {
-                failures.push(Failure::Unanswered { step: step.number });
-            } else if no_verdict(step) {
-            } else if let Some(tool) = step.tool() {
-                tools.insert(tool, step);
-            } else if let Some(method) = step.method.as_deref() {
-                match step.kind {
-                    StepKind::Http if method == "POST" => {
-                        posts.insert(step.target.as_deref(), step);
-                    }
-                    StepKind::Http => {}
-                    _ => {
-                        methods.insert(method, step);
-                    }
-                }
-            }
-        }
-        for (tool, step) in tools {
-            if step.outcome.is_failure() {
-                let (tool, step) = (tool.to_owned(), step.number);
-                failures.push(Failure::LastCallFailed { tool, step });
-            }
-        }
-        let posts = posts.into_values().map(|step| ("POST", step));
-        let posts = posts.filter(|(_, step)| !self.passed_later(step));
-        for (method, step) in methods.into_iter().chain(posts) {
-            if step.failed_in_http() {
-                let (method, step) = (method.to_owned(), step.number);
-                failures.push(Failure::RefusedInHttp { method, step });
-            }
-        }
-        failures
-    }
-
-    /// Whether this step only told the client that it has to begin a new session: there it
-    /// goes on.
-    fn is_moved(&self, step: &Step) -> bool {
-        let ending = self.end.as_ref().map(|end| end.end.ending);
-        step.status == Some(404) && ending == Some(Ending::ServerForgot)
-    }
-
-    /// Whether a later exchange with the same method and target went well.
-    fn passed_later(&self, step: &Step) -> bool {
-        let mut later = self.exchanges.range(step.exchange.saturating_add(1)..);
-        later.any(|(_, exchange)| {
-            let same = exchange.request.as_ref().is_some_and(|request| {
-                Some(&request.method) == step.method.as_ref()
-                    && Some(&request.target) == step.target.as_ref()
-            });
-            same && exchange.status().is_some_and(|status| status < 400)
-        })
     }
 }
 

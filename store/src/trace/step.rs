@@ -12,7 +12,7 @@ use std::ops::Range;
 pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// One frame of a session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Frame {
     /// As it stands in the journal.
     pub record: Record,
@@ -20,7 +20,7 @@ pub struct Frame {
 }
 
 /// Where the JSON text of a frame is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Text {
     /// A piece of its bytes.
     Piece(Range<usize>),
@@ -119,6 +119,8 @@ pub struct Step {
     pub progress: u32,
     /// Whether it was cancelled, answered or not.
     pub cancel_sent: bool,
+    /// The code of the JSON-RPC error that it was answered with, as its JSON text.
+    pub code: Option<String>,
     /// What came of it.
     pub outcome: Outcome,
 }
@@ -173,19 +175,9 @@ impl Step {
         Some(self.closed.as_ref()?.text(frames))
     }
 
-    /// Whether it failed for a reason of HTTP: a status from 400 on, or an answer that broke
-    /// off.
-    #[must_use]
-    pub fn failed_in_http(&self) -> bool {
-        let broke = matches!(
-            self.finish,
-            Some(Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut)
-        );
-        self.outcome.is_failure() && (broke || self.status.is_some_and(|status| status >= 400))
-    }
-
     /// The name by which the client introduces itself in this step, if it does.
-    pub(super) fn client_name(&self, frames: &[Frame]) -> Option<String> {
+    #[must_use]
+    pub fn client_name(&self, frames: &[Frame]) -> Option<String> {
         let params = self.params(frames).filter(|_| self.is_clients())?;
         let modern = ["_meta", "io.modelcontextprotocol/clientInfo", "name"];
         let name =
@@ -195,7 +187,8 @@ impl Step {
 
     /// The revision of the protocol that this step tells, if it does: what the server agreed
     /// to, or what each request of 2026-07-28 and later says of itself.
-    pub(super) fn revision(&self, frames: &[Frame]) -> Option<String> {
+    #[must_use]
+    pub fn revision(&self, frames: &[Frame]) -> Option<String> {
         let version = if self.method.as_deref() == Some("initialize") {
             let result = member(self.response(frames)?, "result")?;
             member(result, "protocolVersion")

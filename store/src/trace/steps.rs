@@ -12,12 +12,16 @@
 //! followed without reading it anew.
 //!
 //! - `at`: the messages in a frame
+//! - `compact`: steps about which nothing more is learned are let go
 //! - `http`: what the exchanges say about the steps
+//! - `timeout`: what tells that something took too long
 //! - `rounds`: requests that are repeated with the input that the server asked for
 
 mod at;
+mod compact;
 mod http;
 mod rounds;
+mod timeout;
 
 use super::step::{Frame, PROTOCOL_VERSION, Place, Step, StepKind};
 use crate::journal::header::KeyKind;
@@ -36,6 +40,8 @@ use std::ops::Deref;
 /// JSON-RPC codes of an era or header negotiation, which are part of getting connected:
 /// `HeaderMismatch` and `UnsupportedProtocolVersion` of MCP 2026-07-28.
 const NEGOTIATION: [&[u8]; 2] = [b"-32020", b"-32022"];
+/// The longest code of an error that is kept, in bytes.
+const LONGEST_CODE: usize = 32;
 /// How a client of MCP 2026-07-28 finds out what the server speaks.
 const DISCOVER: &str = "server/discover";
 
@@ -43,9 +49,11 @@ const DISCOVER: &str = "server/discover";
 type Key = (Stream, Vec<u8>);
 
 /// The steps of a session, in the order in which they began.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Steps {
     all: Vec<Step>,
+    /// How many steps were let go.
+    dropped: usize,
     /// Open requests by id: the exchange that each was on, and the step.
     open: HashMap<Key, Vec<(u32, usize)>>,
     /// Likewise by the token under which progress comes.
@@ -141,8 +149,9 @@ impl Steps {
         self.begin(&at, at.place(frame.body()), kind, None);
     }
 
-    /// Ends the session: nothing more will come.
-    pub(super) fn end(&mut self, frames: &[Frame]) {
+    /// Ends the session: nothing more will come. What is open when a server crashed will
+    /// not be answered because of that.
+    pub(super) fn end(&mut self, frames: &[Frame], crashed: bool) {
         self.end_exchanges(frames);
         for step in std::mem::take(&mut self.unsettled) {
             let waits = self.rounds.is_waiting(step);
@@ -151,7 +160,10 @@ impl Steps {
                 // Asked for input, and the client did not go on.
                 _ if waits => Outcome::Cancelled,
                 step if stays_open(step.method.as_deref()) => Outcome::Ok,
-                step => self.unanswered(step.monotonic),
+                step => match self.unanswered(step.monotonic) {
+                    Outcome::Unanswered if crashed => Outcome::Crashed,
+                    outcome => outcome,
+                },
             };
             self.all[step].outcome = outcome;
             self.settled.push(step);
@@ -255,7 +267,10 @@ impl Steps {
                 let step = known.and_then(|known| choose(known, exchange, self.is_tied() || sure));
                 if let Some(&(_, step)) = step.and_then(|at| known?.get(at)) {
                     self.all[step].cancel_sent = true;
-                    self.all[step].outcome = Outcome::Cancelled;
+                    self.all[step].outcome = match about("reason") {
+                        Some(reason) if timeout::is_told(&reason) => Outcome::Timeout,
+                        _ => Outcome::Cancelled,
+                    };
                     self.settle(step);
                 }
             }
@@ -328,6 +343,7 @@ impl Steps {
             duration: None,
             progress: 0,
             cancel_sent: false,
+            code: message.and_then(code),
             outcome,
         })
     }
@@ -335,7 +351,7 @@ impl Steps {
     /// Adds a step. One that is pending is not settled.
     fn push(&mut self, mut step: Step) -> usize {
         let position = self.all.len();
-        step.number = position + 1;
+        step.number = self.dropped + position + 1;
         if step.outcome == Outcome::Pending {
             self.unsettled.insert(position);
         } else {
@@ -362,6 +378,7 @@ impl Steps {
     fn close(&mut self, position: usize, at: &At<'_>, message: &Message<'_>) {
         let step = &mut self.all[position];
         step.closed = Some(at.place(message.text));
+        step.code = code(message);
         step.finish = None;
         let answered = at.envelope().monotonic;
         step.duration = answered.checked_sub(step.monotonic);
@@ -387,6 +404,16 @@ fn choose(known: &[(u32, usize)], exchange: u32, tied: bool) -> Option<usize> {
     same.or_else(|| known.len().checked_sub(1).filter(|_| tied))
 }
 
+/// The code of an error, as its JSON text. What is longer than any number is none.
+fn code(answer: &Message<'_>) -> Option<String> {
+    if answer.kind != MessageKind::Error {
+        return None;
+    }
+    let code = member(answer.error?, "code")?;
+    let short = code.len() <= LONGEST_CODE;
+    short.then(|| String::from_utf8_lossy(code).into_owned())
+}
+
 fn outcome(step: &Step, answer: &Message<'_>) -> Outcome {
     if let Some(error) = answer.error {
         let code = member(error, "code").unwrap_or_default();
@@ -394,6 +421,8 @@ fn outcome(step: &Step, answer: &Message<'_>) -> Outcome {
         // How a client finds out which era a server speaks; nothing went wrong.
         return if probe || NEGOTIATION.contains(&code) {
             Outcome::Ok
+        } else if timeout::is_error(error) || timeout::is_status(step.status) {
+            Outcome::Timeout
         } else {
             Outcome::Error
         };

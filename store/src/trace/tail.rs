@@ -30,17 +30,22 @@ pub struct Tail {
     at: u64,
     /// The file's length when it was read.
     seen: u64,
+    /// How much is read at once.
+    chunk: u64,
     waited: u32,
     over: bool,
 }
+
+/// How much is read at once, unless a record is longer.
+const CHUNK: u64 = 8 << 20;
 
 /// What was read.
 #[derive(Debug, Default)]
 pub struct Records {
     /// Records in the order of the journal.
     pub records: Vec<Record>,
-    /// What cannot be read between them.
-    pub damage: Vec<Damage>,
+    /// What cannot be read between them, each with the position of the record after it.
+    pub damage: Vec<(usize, Damage)>,
     /// Where in the records a file begins, and its number.
     pub files: Vec<(usize, u32)>,
 }
@@ -56,6 +61,7 @@ impl Tail {
             file: None,
             at: 0,
             seen: 0,
+            chunk: CHUNK,
             waited: 0,
             over: false,
         }
@@ -72,8 +78,22 @@ impl Tail {
     /// # Errors
     /// When a file cannot be read, or is none of ours.
     pub fn poll(&mut self, read: &mut Records) -> Result<(), OpenError> {
-        while !self.over && self.step(read)? {}
+        while self.poll_some(read)? {}
         Ok(())
+    }
+
+    /// Reads some of what is new. Whether there may be more.
+    ///
+    /// # Errors
+    /// As [`Self::poll`].
+    pub fn poll_some(&mut self, read: &mut Records) -> Result<bool, OpenError> {
+        Ok(!self.over && self.step(read)?)
+    }
+
+    /// The number of the file that is read, and how much of it was.
+    #[must_use]
+    pub fn place(&self) -> (u32, u64) {
+        (self.number, self.at)
     }
 
     /// Reads what is new in the current file. Whether there is another one.
@@ -87,7 +107,9 @@ impl Tail {
         // Asked before reading: what is then there is all that there will be.
         let followed = self.path(self.number + 1).exists();
         let free = !followed && is_free(file);
-        self.read(read)?;
+        if !self.read(read)? {
+            return Ok(true);
+        }
         if followed || (free && self.next_exists()?) {
             self.finish(read);
             return Ok(true);
@@ -127,7 +149,7 @@ impl Tail {
                 for record in segment.records() {
                     match record {
                         Ok(record) => read.records.push(record),
-                        Err(damage) => read.damage.push(damage),
+                        Err(damage) => read.damage.push((read.records.len(), damage)),
                     }
                 }
                 self.number = sealed.number + 1;
@@ -139,26 +161,31 @@ impl Tail {
         Ok(false)
     }
 
-    fn read(&mut self, read: &mut Records) -> Result<(), OpenError> {
+    /// Reads what is new in the open file, up to a bound. Whether that was all of it.
+    fn read(&mut self, read: &mut Records) -> Result<bool, OpenError> {
         let io = self.io();
         let Some(file) = &mut self.file else {
-            return Ok(());
+            return Ok(true);
         };
         let length = file.metadata().map_err(&io)?.len();
         if length == self.seen || length <= self.at {
-            return Ok(());
+            return Ok(true);
         }
-        self.seen = length;
+        let end = length.min(self.at.saturating_add(self.chunk));
+        let all = end == length;
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(self.at)).map_err(&io)?;
-        file.take(length - self.at)
+        file.take(end - self.at)
             .read_to_end(&mut bytes)
             .map_err(&io)?;
         let mut rest = &bytes[..];
         if self.at == 0 {
             match Header::decode(rest) {
                 Ok((_, length)) => rest = &rest[length..],
-                Err(HeaderError::Torn) => return Ok(()),
+                Err(HeaderError::Torn) => {
+                    self.seen = length;
+                    return Ok(true);
+                }
                 Err(source) => {
                     let path = self.path(self.number);
                     return Err(OpenError::Header { path, source });
@@ -172,8 +199,15 @@ impl Tail {
             false,
             read,
         );
-        self.at += (bytes.len() - rest.len()) as u64;
-        Ok(())
+        let taken = (bytes.len() - rest.len()) as u64;
+        self.at += taken;
+        self.chunk = match taken {
+            // A record that is longer.
+            0 if !all => self.chunk.saturating_mul(2),
+            _ => CHUNK,
+        };
+        self.seen = if all { length } else { self.at };
+        Ok(all)
     }
 
     /// Nothing more comes in this file.
@@ -236,19 +270,21 @@ fn whole<'a>(bytes: &'a [u8], at: u64, all: bool, read: &mut Records) -> &'a [u8
             // A torn end is how a killed process ends.
             let begins = rest.len() < RECORD_MAGIC.len() || rest.starts_with(&RECORD_MAGIC);
             if all && !(begins && error == Unreadable::Torn) {
-                read.damage.push(Damage {
+                let damage = Damage {
                     at: at + (bytes.len() - rest.len()) as u64,
                     bytes: rest.len() as u64,
                     torn_end: false,
-                });
+                };
+                read.damage.push((read.records.len(), damage));
             }
             break;
         };
-        read.damage.push(Damage {
+        let damage = Damage {
             at: at + (bytes.len() - rest.len()) as u64,
             bytes: next as u64,
             torn_end: false,
-        });
+        };
+        read.damage.push((read.records.len(), damage));
         rest = &rest[next..];
     }
     rest

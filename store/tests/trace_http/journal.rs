@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use agent_trace_analysis::outcomes::{self, Failure};
 use agent_trace_model::{End, Ending, Finish, ProcessId, Stream};
 use agent_trace_store::Store;
 use agent_trace_store::journal::header::{
@@ -11,7 +12,7 @@ use agent_trace_store::journal::writer::Writer;
 use agent_trace_store::journal::{Bodies, Envelope, Flags, Header, Kind};
 use agent_trace_store::process::Process;
 use agent_trace_store::trace::step::StepKind;
-use agent_trace_store::trace::{Session, Sessions};
+use agent_trace_store::trace::{Session, Sessions, story};
 use agent_trace_wire::frame::Framing;
 use std::path::Path;
 use tempfile::TempDir;
@@ -343,4 +344,10 @@ pub(crate) fn steps(run: &Session) -> Vec<String> {
         words.join(" ")
     };
     run.steps.iter().map(describe).collect()
+}
+
+/// Why a session counts as failed.
+pub(crate) fn failures(run: &Session) -> Vec<Failure> {
+    let story = story::of(run.entry.id, Vec::new(), std::slice::from_ref(run));
+    outcomes::failures(&story)
 }

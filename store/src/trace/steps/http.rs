@@ -8,7 +8,7 @@
 //! An exchange whose request carries no message is a step itself.
 
 use super::super::step::{Frame, Place, Step, StepKind};
-use super::{At, DISCOVER, Steps};
+use super::{At, DISCOVER, Steps, timeout};
 use crate::journal::header::{Finished, Meta, NotDecoded, Request, Response};
 use crate::journal::{Envelope, Flags};
 use agent_trace_model::{Finish, Outcome, Stream};
@@ -20,7 +20,7 @@ use agent_trace_wire::sse;
 const MODERN: &str = "2026-07-28";
 
 /// An exchange that is not finished.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Running {
     method: String,
     target: String,
@@ -38,13 +38,13 @@ pub(super) struct Running {
     /// The client sent messages in it.
     speaks: bool,
     /// The steps that these began or went on with.
-    asked: Vec<usize>,
+    pub(super) asked: Vec<usize>,
     /// The step that the exchange is itself.
-    step: Option<usize>,
+    pub(super) step: Option<usize>,
     /// A body of the request that is no message.
-    body: Option<Place>,
+    pub(super) body: Option<Place>,
     /// A body of the answer that is none, or none that could be given to a request yet.
-    answer: Option<Place>,
+    pub(super) answer: Option<Place>,
     /// The body of the answer could not be decoded.
     undecoded: bool,
 }
@@ -116,6 +116,7 @@ impl Steps {
             duration: None,
             progress: 0,
             cancel_sent: false,
+            code: None,
             outcome: Outcome::Pending,
         });
         if let Some(running) = self.exchanges.get_mut(&exchange) {
@@ -184,7 +185,7 @@ impl Steps {
 
     fn notification_answered(&mut self, step: usize) {
         if self.all[step].status.is_some_and(|status| status >= 400) {
-            self.all[step].outcome = Outcome::Error;
+            self.all[step].outcome = failed(self.all[step].status, None);
         }
         self.settle(step);
     }
@@ -351,7 +352,7 @@ impl Steps {
                     Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut
                 );
                 if running.status.is_none() && broke {
-                    self.all[position].outcome = Outcome::Error;
+                    self.all[position].outcome = failed(None, Some(end.finish));
                     self.all[position].finish = Some(end.finish);
                 }
                 self.settle(position);
@@ -386,6 +387,8 @@ impl Steps {
                 return;
             }
             self.unanswered(step.monotonic)
+        } else if finish == TimedOut {
+            Outcome::Timeout
         } else {
             self.unanswered(step.monotonic)
         };
@@ -415,7 +418,7 @@ impl Steps {
             && step.status.is_some_and(|status| status < 500);
         step.outcome = match probe {
             true => Outcome::Ok,
-            false => Outcome::Error,
+            false => failed(step.status, end.map(|end| end.finish)),
         };
         step.closed = step.closed.take().or(answer);
         step.duration = end.and_then(|end| end.since(step.monotonic));
@@ -441,11 +444,22 @@ fn http_outcome(running: &Running, finish: Finish) -> Outcome {
     match (running.status, finish) {
         // A server that offers no event stream says so.
         (Some(405), _) if running.method == "GET" => Outcome::Ok,
-        (Some(status), _) if status >= 400 => Outcome::Error,
-        (_, Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut) => Outcome::Error,
+        (Some(status), _) if status >= 400 => failed(running.status, Some(finish)),
+        (_, Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut) => {
+            failed(running.status, Some(finish))
+        }
         (Some(_), _) => Outcome::Ok,
         (None, Finish::ClientGone) => Outcome::Cancelled,
         (None, _) => Outcome::Unanswered,
+    }
+}
+
+/// What to call something that HTTP refused or that broke off.
+fn failed(status: Option<u16>, finish: Option<Finish>) -> Outcome {
+    if timeout::is_status(status) || finish == Some(Finish::TimedOut) {
+        Outcome::Timeout
+    } else {
+        Outcome::Error
     }
 }
 

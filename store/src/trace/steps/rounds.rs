@@ -13,14 +13,14 @@ use std::collections::{BTreeMap, HashMap};
 const OF_A_ROUND: [&str; 3] = ["inputResponses", "requestState", "_meta"];
 
 /// Steps that wait for the client's input.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Rounds {
     by_state: HashMap<Vec<u8>, usize>,
     by_params: HashMap<[u8; 32], Vec<usize>>,
     waiting: HashMap<usize, Waiting>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     /// Where it was answered.
     exchange: u32,
@@ -57,6 +57,25 @@ impl Rounds {
         };
         self.waiting.insert(position, waiting);
         true
+    }
+
+    /// The positions of the steps that wait.
+    pub(super) fn steps(&self) -> impl Iterator<Item = usize> {
+        let listed = self
+            .by_state
+            .values()
+            .chain(self.by_params.values().flatten());
+        listed.chain(self.waiting.keys()).copied()
+    }
+
+    /// Positions have changed.
+    pub(super) fn renumber(&mut self, new: impl Fn(usize) -> usize) {
+        let listed = self.by_state.values_mut();
+        for step in listed.chain(self.by_params.values_mut().flatten()) {
+            *step = new(*step);
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        self.waiting = waiting.into_iter().map(|(s, w)| (new(s), w)).collect();
     }
 
     pub(super) fn is_waiting(&self, step: usize) -> bool {

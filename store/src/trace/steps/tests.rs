@@ -31,7 +31,7 @@ fn pair(frames: &[Frame], lost: Option<u64>) -> Vec<Step> {
     let mut steps = Steps::default();
     lost.into_iter().for_each(|at| steps.lose(at));
     (0..frames.len()).for_each(|position| steps.frame(frames, position));
-    steps.end(frames);
+    steps.end(frames, false);
     steps.all
 }
 
@@ -187,4 +187,59 @@ fn an_id_may_be_used_again() {
     ]);
     assert_eq!(found[0].1, Outcome::Ok);
     assert_eq!(found[1].1, Outcome::Error);
+}
+
+#[test]
+fn what_takes_too_long_is_a_timeout() {
+    use Outcome::{Cancelled, Error, Ok, Timeout};
+    let cancel = |reason: &str| {
+        let cancel = format!(
+            r#"{{"method":"notifications/cancelled","params":{{"requestId":1,"reason":{reason}}}}}"#
+        );
+        let lines = [(C, r#"{"id":1,"method":"tools/call"}"#), (C, &cancel[..])];
+        outcomes(&lines)[0].1
+    };
+    assert_eq!(
+        cancel(r#""McpError: MCP error -32001: Request timed out""#),
+        Timeout
+    );
+    assert_eq!(cancel(r#""request timeout""#), Timeout);
+    assert_eq!(cancel(r#""the user pressed Esc""#), Cancelled);
+    assert_eq!(cancel("null"), Cancelled);
+    let answered = |answer: &str| {
+        let lines = [
+            (C, r#"{"id":1,"method":"tools/call"}"#),
+            (S, answer),
+            // Too late to change anything.
+            (
+                C,
+                r#"{"method":"notifications/cancelled","params":{"requestId":1,"reason":"timed out"}}"#,
+            ),
+        ];
+        outcomes(&lines)[0].1
+    };
+    assert_eq!(
+        answered(r#"{"id":1,"error":{"code":-32001,"message":"Request timed out"}}"#),
+        Timeout
+    );
+    assert_eq!(
+        answered(r#"{"id":1,"error":{"code":-32001,"message":"Session not found"}}"#),
+        Error
+    );
+    assert_eq!(answered(r#"{"id":1,"result":{}}"#), Ok);
+}
+
+#[test]
+fn what_is_open_when_the_server_crashes_is_told_apart() {
+    let lines = [
+        (C, r#"{"id":1,"method":"tools/call"}"#),
+        (C, r#"{"id":2,"method":"ping"}"#),
+        (S, r#"{"id":2,"result":{}}"#),
+    ];
+    let frames: Vec<Frame> = lines.iter().enumerate().map(frame).collect();
+    let mut steps = Steps::default();
+    (0..frames.len()).for_each(|position| steps.frame(&frames, position));
+    steps.end(&frames, true);
+    let outcomes: Vec<Outcome> = steps.iter().map(|step| step.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Crashed, Outcome::Ok]);
 }

@@ -1,0 +1,105 @@
+//! Questions answered from the index itself: one function for each.
+
+use crate::engine::{Engine, EngineError};
+use crate::protocol::{Query, Reply, Status};
+use crate::runs::{Asked, Runs, RunsError};
+use agent_trace_store::Store;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The index, opened in this process. Clones are the same one.
+#[derive(Clone)]
+pub struct Local {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Arc<dyn Engine>,
+    store: Store,
+    /// What stays the same of it.
+    about: Status,
+}
+
+impl std::fmt::Debug for Local {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Local")
+            .field("about", &self.inner.about)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Local {
+    /// The index of this store, kept in this engine by this version of the program. `path` is
+    /// where the engine keeps it on the disk, if it does.
+    #[must_use]
+    pub fn new(
+        store: &Store,
+        engine: Arc<dyn Engine>,
+        program: &str,
+        path: Option<String>,
+    ) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let about = Status {
+            pid: std::process::id(),
+            program: program.to_owned(),
+            since: u64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX),
+            path,
+            ..Status::default()
+        };
+        let inner = Inner {
+            engine,
+            store: store.clone(),
+            about,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Where the rows are.
+    #[must_use]
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.inner.engine
+    }
+
+    /// Where the journals are.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// Which version of the program this is.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        &self.inner.about.program
+    }
+
+    /// Answers a question, and blocks meanwhile.
+    ///
+    /// # Errors
+    /// When the index or a journal cannot be read.
+    pub fn answer(&self, query: &Query) -> Result<Reply, RunsError> {
+        Ok(match query {
+            Query::Status => Reply::Status(self.status()?),
+        })
+    }
+
+    fn status(&self) -> Result<Status, EngineError> {
+        Ok(Status {
+            bytes: self.engine().disk()?,
+            rows: self.engine().rows()?,
+            ..self.inner.about.clone()
+        })
+    }
+}
+
+impl Runs for Local {
+    fn ask(&self, query: Query) -> Asked<'_> {
+        let this = self.clone();
+        Box::pin(async move {
+            // Whoever waits for other things on this thread is not to wait for a disk.
+            let answered = tokio::task::spawn_blocking(move || this.answer(&query)).await;
+            answered.unwrap_or_else(|error| Err(RunsError::Failed(Box::new(error))))
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! What is asked of whoever owns the index, and what is answered.
+//!
+//! Over the control socket that is one line of JSON each way, then it is closed:
+//!
+//! ```text
+//! {"version":1,"query":"status"}
+//! {"version":1,"program":"0.1.0","reply":{"status":{...}}}      or {"version":1,"error":"..."}
+//! ```
+//! A daemon is told what to do in the same way, by `"command":"stop"` in place of a query. A
+//! later program may add queries, and members to replies, within the same version: what does
+//! not know a query says so, and what does not know a member passes over it.
+//!
+//! What a user asked wrongly (there is no such run, the filter has an error) is a reply, too,
+//! and no error: it then looks the same wherever it was found out.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::io;
+
+/// The version that is spoken here. Raised when a process of another version would
+/// misunderstand what it is told.
+pub const VERSION: u32 = 1;
+/// No request is longer, in bytes.
+pub const MOST_ASKED: u64 = 256 << 10;
+/// No answer is longer, in bytes. Pages are cut to fit; see [`Fit`].
+pub const MOST_ANSWERED: u64 = 4 << 20;
+/// What a page may take of an answer, in bytes: the rest is for what stands around it.
+const MOST_OF_A_PAGE: usize = (MOST_ANSWERED as usize) - (64 << 10);
+
+/// A question. Each is answered by one function of [`crate::local`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Query {
+    /// Who owns the index, and how large it is. Counts every row.
+    Status,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reply {
+    /// To [`Query::Status`].
+    Status(Status),
+}
+
+/// Who owns the index, and how large it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    /// The number of the process.
+    pub pid: u32,
+    /// Its version of this program.
+    pub program: String,
+    /// Since when it owns the index, in nanoseconds since 1970.
+    pub since: u64,
+    /// Where the index lies; none where it is in memory, since it could not be written.
+    pub path: Option<String>,
+    /// What it takes on the disk.
+    pub bytes: u64,
+    /// How many rows it has.
+    pub rows: u64,
+}
+
+/// A line that asks.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Request {
+    pub(crate) version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) query: Option<Box<RawValue>>,
+}
+
+/// The version of a line, whatever else stands in it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Version {
+    pub(crate) version: u32,
+    #[serde(default)]
+    pub(crate) program: Option<String>,
+}
+
+/// A line that answers a query.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) version: u32,
+    #[serde(default)]
+    pub(crate) program: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reply: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+}
+
+/// Counts what the rows of a page take, so that the page ends before it is too long to be
+/// sent. Pages that are not sent are cut alike.
+#[derive(Debug)]
+pub struct Fit {
+    left: usize,
+    is_empty: bool,
+}
+
+impl Default for Fit {
+    fn default() -> Self {
+        Self {
+            left: MOST_OF_A_PAGE,
+            is_empty: true,
+        }
+    }
+}
+
+impl Fit {
+    /// Whether this row still fits, which then counts as taken. The first always does, since
+    /// the page after it would be the same again: rows are to be bounded where they are made.
+    pub fn takes(&mut self, row: &impl Serialize) -> bool {
+        let mut counter = Counter(0);
+        let counted = serde_json::to_writer(&mut counter, row);
+        let (size, fits) = match self.left.checked_sub(counter.0 + 1) {
+            Some(left) if counted.is_ok() => (left, true),
+            _ => (0, self.is_empty),
+        };
+        self.left = size;
+        self.is_empty = false;
+        fits
+    }
+}
+
+/// Counts the bytes that are written.
+struct Counter(usize);
+
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_ends_before_it_is_too_long() {
+        let row = "x".repeat(1 << 20);
+        let mut fit = Fit::default();
+        let taken: Vec<bool> = (0..5).map(|_| fit.takes(&row)).collect();
+        assert_eq!(taken, [true, true, true, false, false]);
+        // A row that is too large by itself comes alone.
+        let row = "x".repeat(9 << 20);
+        let mut fit = Fit::default();
+        assert!(fit.takes(&row));
+        assert!(!fit.takes(&"x"));
+    }
+
+    #[test]
+    fn queries_and_replies_look_as_described() {
+        let query = serde_json::to_string(&Query::Status).unwrap();
+        assert_eq!(query, r#""status""#);
+        let reply: Reply = serde_json::from_str(r#"{"status":{"pid":7,"later":1}}"#).unwrap();
+        let status = Status {
+            pid: 7,
+            ..Status::default()
+        };
+        assert_eq!(reply, Reply::Status(status));
+    }
+}

@@ -1,0 +1,65 @@
+//! The index while the daemon runs: it owns it as soon as nobody else does.
+
+use super::Daemon;
+use crate::error::in_one_line;
+use agent_trace_index::control::server::Answering;
+use agent_trace_index::{Owner, RunsError, Settings};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// After how long it is tried again where it cannot be had.
+const RETRY: Duration = Duration::from_secs(30);
+
+/// The index, while it is ours.
+#[derive(Debug, Default)]
+pub(super) struct Index(Mutex<Option<Arc<Answering>>>);
+
+impl Index {
+    pub(super) fn answering(&self) -> Option<Arc<Answering>> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn set(&self, answering: Option<Arc<Answering>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = answering;
+    }
+}
+
+/// Owns the index until the daemon ends; others ask for it on this socket.
+pub(super) async fn own(daemon: Arc<Daemon>, socket: PathBuf) {
+    let settings = Settings::new(env!("CARGO_PKG_VERSION"), |line| tracing::warn!("{line}"));
+    let ending = daemon.shutdown.clone();
+    let owning = async {
+        loop {
+            if let Err(error) = own_once(&daemon, &settings, &socket).await {
+                tracing::warn!("no index: {}", in_one_line(&error));
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    };
+    ending.run_until_cancelled(owning).await;
+    daemon.index.set(None);
+}
+
+/// Owns it until it is found damaged: opened again, it is begun anew.
+async fn own_once(
+    daemon: &Daemon,
+    settings: &Settings,
+    socket: &std::path::Path,
+) -> Result<(), RunsError> {
+    let owner = Owner::wait(&daemon.store, settings).await?;
+    // Here the indexer begins to follow the journals, in `owner.local()`.
+    daemon
+        .index
+        .set(Some(Arc::new(Answering::new(owner.local().clone()))));
+    if let Err(error) = owner.sign(socket) {
+        tracing::warn!("others cannot ask the daemon for the index: {error}");
+    }
+    tracing::info!("the index is open");
+    owner.damaged().await;
+    daemon.index.set(None);
+    Ok(())
+}

@@ -1,0 +1,459 @@
+//! The sessions of a process, record by record and in bounded memory.
+//!
+//! This is how an index reads: once, in the order of the journal, whether that is finished or
+//! still grows. Records are put in the order of their times within a recorder's tick; what
+//! comes of them depends on the records alone, not on when they were read.
+
+use super::follow::TICK;
+use super::listing::{is_stdio_opening, opening};
+use super::read::{Sequence, copy};
+use super::session::Session;
+use super::{SessionEntry, run_id};
+use crate::journal::header::Header;
+use crate::journal::reader::{Damage, OpenError, Segment};
+use crate::journal::{Kind, Record};
+use crate::layout::SegmentPath;
+use agent_trace_model::{ProcessId, SessionId, Stream};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+
+/// So long after its end, in nanoseconds of the monotonic clock, nothing more is expected of
+/// a session.
+const AFTER_END: u64 = 1_000_000_000;
+
+/// What is told of the sessions.
+pub trait Watch {
+    /// A record of this session was taken, none where the session is over. Positions in its
+    /// steps: those that are new, and those about which nothing more will be learned.
+    /// Steps that were told of as settled, and frames, are gone soon after.
+    fn took(
+        &mut self,
+        session: &Session,
+        record: Option<&Taken>,
+        new: Range<usize>,
+        settled: &[usize],
+    );
+
+    /// Nothing more will come of this session.
+    fn over(&mut self, session: Session, files: (u32, u32));
+}
+
+/// A record, without its payload.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// What it is.
+    pub kind: Kind,
+    /// Which stream it was on.
+    pub stream: Stream,
+    /// The HTTP exchange, or 0.
+    pub exchange: u32,
+    /// When, in nanoseconds since 1970.
+    pub wall: u64,
+    /// When, on the monotonic clock.
+    pub monotonic: u64,
+    /// Length on the wire.
+    pub length: u64,
+}
+
+/// The sessions of a process while its journal is read.
+#[derive(Debug)]
+pub struct Flow {
+    process: ProcessId,
+    header: Option<Header>,
+    /// Whether the process still writes.
+    live: bool,
+    /// The process has one session, whatever its records say.
+    alone: bool,
+    /// It relays HTTP.
+    http: bool,
+    /// Any record was taken.
+    begun: bool,
+    sessions: BTreeMap<u32, Flowing>,
+    /// Sessions that are over.
+    over: BTreeSet<u32>,
+    /// Sessions of which something became known since that was asked.
+    touched: BTreeSet<u32>,
+    /// Records that wait for those that belong before them, in the order of their times.
+    held: VecDeque<Record>,
+    /// The latest time on the monotonic clock.
+    newest: u64,
+    sequence: Sequence,
+    /// The monotonic clock of the last record.
+    clock: u64,
+    /// The last file that was read.
+    file: u32,
+    /// How many records were read.
+    records: u64,
+    damaged: u64,
+}
+
+#[derive(Debug)]
+struct Flowing {
+    session: Session,
+    /// The first and the last file with records of it.
+    files: (u32, u32),
+    /// The monotonic clock at its end.
+    ended: Option<u64>,
+    /// What is not there, if the session goes on after that.
+    maybe: Vec<Lost>,
+}
+
+/// Something that is not there.
+#[derive(Debug)]
+enum Lost {
+    Missing(u64),
+    Damaged(Damage),
+    Gap(Record),
+    Unreadable(OpenError),
+}
+
+impl Flow {
+    /// The beginning of a process's journal; `live` while the process writes it.
+    #[must_use]
+    pub fn new(process: ProcessId, live: bool) -> Self {
+        Self {
+            process,
+            header: None,
+            live,
+            alone: false,
+            http: false,
+            begun: false,
+            sessions: BTreeMap::new(),
+            over: BTreeSet::new(),
+            touched: BTreeSet::new(),
+            held: VecDeque::new(),
+            newest: 0,
+            sequence: Sequence::from(1),
+            clock: 0,
+            file: 0,
+            records: 0,
+            damaged: 0,
+        }
+    }
+
+    /// What the first file that can be read says of itself.
+    #[must_use]
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// Whether it relays HTTP.
+    #[must_use]
+    pub fn is_http(&self) -> bool {
+        self.http
+    }
+
+    /// How many records were read, and how many bytes cannot be.
+    #[must_use]
+    pub fn counts(&self) -> (u64, u64) {
+        (self.records, self.damaged)
+    }
+
+    /// Takes a file that is finished.
+    ///
+    /// # Errors
+    /// When it cannot be read; that was taken note of.
+    pub fn read(&mut self, path: &SegmentPath, watch: &mut dyn Watch) -> Result<(), OpenError> {
+        let segment = match Segment::open(path) {
+            Ok(segment) => segment,
+            Err(error) => {
+                self.cannot_read(&error);
+                return Err(error);
+            }
+        };
+        self.begin_file(segment.header().clone());
+        for view in segment.views() {
+            match view {
+                Ok(view) => self.take(view.record(), watch),
+                // A torn end is how a killed process ends; the missing end record says so.
+                Err(damage) if damage.torn_end => {}
+                Err(damage) => self.damage(damage),
+            }
+        }
+        Ok(())
+    }
+
+    /// Another file begins.
+    pub fn begin_file(&mut self, header: Header) {
+        let number = header.segment;
+        if number != self.file.saturating_add(1) {
+            // What was before has gone: it was too old, or belongs to other runs.
+            self.sequence = Sequence::from(number);
+        }
+        self.file = number;
+        self.header.get_or_insert(header);
+    }
+
+    /// A file cannot be read.
+    pub fn cannot_read(&mut self, error: &OpenError) {
+        if !self.alone {
+            self.sequence = Sequence::default();
+        }
+        self.file = self.file.saturating_add(1);
+        let from = self.clock;
+        self.lose(from, || Lost::Unreadable(copy(error)));
+    }
+
+    /// Something in the journal cannot be read.
+    pub fn damage(&mut self, damage: Damage) {
+        self.damaged += damage.bytes;
+        let from = self.clock;
+        self.lose(from, || Lost::Damaged(damage));
+    }
+
+    /// Takes the next record.
+    pub fn take(&mut self, record: Record, watch: &mut dyn Watch) {
+        self.records += 1;
+        let missing = self.sequence.missing_before(&record);
+        let envelope = &record.envelope;
+        let (kind, monotonic) = (envelope.kind, envelope.monotonic);
+        let from = self.clock;
+        if !self.begun && kind != Kind::Removed {
+            self.begun = true;
+            self.alone = is_stdio_opening(&record);
+        }
+        let ordinal = match self.alone {
+            true => 1,
+            false => envelope.session,
+        };
+        self.http |= !self.alone
+            && (envelope.exchange > 0
+                || envelope.session > 1
+                || (envelope.session == 0 && kind != Kind::Removed));
+        if ordinal > 0 && kind != Kind::Removed {
+            self.arrived(ordinal, &record);
+        }
+        if missing > 0 {
+            self.lose(from, || Lost::Missing(missing));
+        }
+        if kind == Kind::Removed {
+            return;
+        }
+        self.clock = monotonic;
+        if ordinal == 0 {
+            if kind == Kind::Gap {
+                self.lose(monotonic, || Lost::Gap(record.clone()));
+            }
+        } else if !self.over.contains(&ordinal) {
+            let later = self.held.iter().rev();
+            let later = later.take_while(|held| held.envelope.monotonic > monotonic);
+            let at = self.held.len() - later.count();
+            self.held.insert(at, record);
+        }
+        if monotonic > self.newest {
+            self.newest = monotonic;
+            self.release(monotonic.saturating_sub(TICK), watch);
+        }
+    }
+
+    /// Nothing more will come: the process has ended.
+    pub fn finish(&mut self, watch: &mut dyn Watch) {
+        self.live = false;
+        self.release(u64::MAX, watch);
+        for (ordinal, flowing) in std::mem::take(&mut self.sessions) {
+            self.over.insert(ordinal);
+            flowing.finish(watch);
+        }
+    }
+
+    /// The sessions of which something became known since this was asked last, as they would
+    /// be if nothing more came for now, told to what `watch` gives for each. The files are
+    /// those that hold records of the session.
+    pub fn touched(&mut self, mut each: impl FnMut(u32, &mut dyn FnMut(&mut dyn Watch) -> Seen)) {
+        for ordinal in std::mem::take(&mut self.touched) {
+            let Some(flowing) = self.sessions.get_mut(&ordinal) else {
+                continue;
+            };
+            flowing.session.forget(0);
+            let (held, live) = (&self.held, self.live);
+            each(ordinal, &mut |watch| flowing.peek(held, live, watch));
+        }
+    }
+
+    fn arrived(&mut self, ordinal: u32, record: &Record) {
+        if self.over.contains(&ordinal) {
+            return;
+        }
+        self.touched.insert(ordinal);
+        let kind = record.envelope.kind;
+        let told = (kind == Kind::Meta).then(|| opening(&record.payload));
+        let told = told.flatten();
+        self.http |= told.as_ref().is_some_and(|open| open.transport == "http");
+        let (http, file) = (self.http, self.file);
+        let new = || Flowing::new(self.process, self.header.as_ref(), ordinal, record, file);
+        let flowing = self.sessions.entry(ordinal).or_insert_with(new);
+        flowing.files.1 = file;
+        flowing.session.entry.http = http;
+        for lost in std::mem::take(&mut flowing.maybe) {
+            flowing.session.take_loss(lost);
+        }
+        // What ties exchanges together may become known later than the first of them.
+        if let Some(open) = told {
+            if http && open.started > 0 {
+                flowing.session.entry.started = open.started;
+            }
+            flowing.session.open(open);
+        }
+        if kind == Kind::End {
+            flowing.ended = Some(record.envelope.monotonic);
+        }
+    }
+
+    /// Something is not there, after this moment.
+    fn lose(&mut self, from: u64, lost: impl Fn() -> Lost) {
+        for (ordinal, flowing) in &mut self.sessions {
+            if self.alone {
+                flowing.session.take_loss(lost());
+            } else if flowing.ended.is_none_or(|ended| ended >= from) {
+                flowing.maybe.push(lost());
+            } else {
+                continue;
+            }
+            self.touched.insert(*ordinal);
+        }
+    }
+
+    fn release(&mut self, until: u64, watch: &mut dyn Watch) {
+        while let Some(record) = self.held.front() {
+            if record.envelope.monotonic > until {
+                break;
+            }
+            let Some(record) = self.held.pop_front() else {
+                break;
+            };
+            let ordinal = if self.alone {
+                1
+            } else {
+                record.envelope.session
+            };
+            if let Some(flowing) = self.sessions.get_mut(&ordinal) {
+                flowing.push(record, watch);
+            }
+        }
+        let gone = until.saturating_sub(AFTER_END);
+        let is_over = |flowing: &Flowing| flowing.ended.is_some_and(|ended| ended < gone);
+        if self.http && self.newest < u64::MAX && self.sessions.values().any(is_over) {
+            let over: Vec<u32> = self
+                .sessions
+                .iter()
+                .filter_map(|(ordinal, flowing)| is_over(flowing).then_some(*ordinal))
+                .collect();
+            for ordinal in over {
+                if let Some(flowing) = self.sessions.remove(&ordinal) {
+                    self.over.insert(ordinal);
+                    flowing.finish(watch);
+                }
+            }
+        }
+    }
+}
+
+/// A session as it would be if nothing more came for now.
+pub type Seen = (Session, (u32, u32));
+
+impl Flowing {
+    fn new(
+        process: ProcessId,
+        header: Option<&Header>,
+        ordinal: u32,
+        record: &Record,
+        file: u32,
+    ) -> Self {
+        let session = SessionId { process, ordinal };
+        let header = header.cloned().unwrap_or_else(|| Header::unknown(process));
+        let entry = SessionEntry {
+            id: run_id(&header.workspace, session),
+            session,
+            http: false,
+            started: match header.started {
+                0 => record.envelope.wall,
+                started => started,
+            },
+            header,
+            segments: Vec::new(),
+            live: true,
+        };
+        Self {
+            session: Session::new(entry),
+            files: (file, file),
+            ended: None,
+            maybe: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, record: Record, watch: &mut dyn Watch) {
+        push(&mut self.session, record, watch);
+    }
+
+    fn finish(mut self, watch: &mut dyn Watch) {
+        finish(&mut self.session, watch);
+        watch.over(self.session, self.files);
+    }
+
+    fn peek(&self, held: &VecDeque<Record>, live: bool, watch: &mut dyn Watch) -> Seen {
+        let mut session = self.session.fork();
+        let ordinal = session.entry.session.ordinal;
+        for lost in &self.maybe {
+            session.take_loss(lost.fork());
+        }
+        for record in held {
+            if record.envelope.session == ordinal || !session.entry.http {
+                push(&mut session, record.clone(), watch);
+            }
+        }
+        if self.ended.is_some() || !live {
+            finish(&mut session, watch);
+        }
+        (session, self.files)
+    }
+}
+
+impl Lost {
+    fn fork(&self) -> Self {
+        match self {
+            Self::Missing(count) => Self::Missing(*count),
+            Self::Damaged(damage) => Self::Damaged(*damage),
+            Self::Gap(record) => Self::Gap(record.clone()),
+            Self::Unreadable(error) => Self::Unreadable(copy(error)),
+        }
+    }
+}
+
+impl Session {
+    fn take_loss(&mut self, lost: Lost) {
+        match lost {
+            Lost::Gap(record) => return self.push(record),
+            Lost::Missing(count) => self.missing += count,
+            Lost::Damaged(damage) => self.damage.push(damage),
+            Lost::Unreadable(error) => self.unreadable.push(error),
+        }
+        self.lose(u64::MAX);
+    }
+}
+
+fn push(session: &mut Session, record: Record, watch: &mut dyn Watch) {
+    let envelope = &record.envelope;
+    let taken = Taken {
+        kind: envelope.kind,
+        stream: envelope.stream,
+        exchange: envelope.exchange,
+        wall: envelope.wall,
+        monotonic: envelope.monotonic,
+        length: envelope.length,
+    };
+    let before = session.steps.len();
+    session.push(record);
+    let settled = session.steps.take_settled();
+    let new = before..session.steps.len();
+    watch.took(session, Some(&taken), new, &settled);
+    session.forget(taken.exchange);
+}
+
+fn finish(session: &mut Session, watch: &mut dyn Watch) {
+    let before = session.steps.len();
+    session.entry.live = false;
+    session.finish();
+    let settled = session.steps.take_settled();
+    let new = before..session.steps.len();
+    watch.took(session, None, new, &settled);
+}
