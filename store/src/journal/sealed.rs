@@ -17,6 +17,7 @@
 use super::bloom;
 use super::format::{Kind, narrow, u32_at, u64_at};
 use super::header::{Header, HeaderError};
+use super::pack::{pack, unpack};
 use super::reader::{Damage, Segment};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -33,7 +34,6 @@ const BLOCK_BYTES: usize = 1 << 20;
 const MOST_BLOCK: usize = super::format::MOST_PAYLOAD + (2 << 20);
 /// The most that a reader unpacks of one file, whatever its blocks claim.
 pub const MOST_FILE: usize = 1 << 30;
-const LEVEL: i32 = 3;
 
 /// The end of a sealed file: how to find things in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,7 +140,7 @@ impl Sealer {
         if self.records == 0 {
             return Ok(());
         }
-        let data = zstd::bulk::compress(&self.block, LEVEL)?;
+        let data = pack(&self.block)?;
         let start = self.out.len();
         self.footer.blocks.push((start as u64, self.first));
         self.out.extend_from_slice(&BLOCK_MAGIC);
@@ -229,8 +229,7 @@ pub(super) fn unseal(file: &[u8]) -> Result<(Header, Vec<u8>, Vec<Damage>), Head
     let (mut at, mut bytes, mut damage) = (start, Vec::new(), Vec::new());
     while at < end {
         let rest = &file[at..end];
-        if let Some((data, length)) = block(rest, MOST_FILE - bytes.len()) {
-            bytes.extend_from_slice(&data);
+        if let Some(length) = block(rest, MOST_FILE - bytes.len(), &mut bytes) {
             at += length;
             continue;
         }
@@ -245,8 +244,17 @@ pub(super) fn unseal(file: &[u8]) -> Result<(Header, Vec<u8>, Vec<Damage>), Head
     Ok((header, bytes, damage))
 }
 
-/// The records of the block at the beginning of `bytes`, and its length there.
-fn block(bytes: &[u8], most: usize) -> Option<(Vec<u8>, usize)> {
+/// Where a sealed file's first block ends, given the beginning of the file; none where that
+/// does not hold all of it.
+pub(super) fn first_block_end(file: &[u8]) -> Option<usize> {
+    let (_, start) = Header::decode_as(&SEALED_MAGIC, file).ok()?;
+    let block = file.get(start..start + BLOCK_HEADER)?;
+    let end = start + BLOCK_HEADER + u32_at(block, 4) as usize;
+    (block[..4] == BLOCK_MAGIC && end <= file.len()).then_some(end)
+}
+
+/// Appends the records of the block at the beginning of `bytes`. Returns its length there.
+fn block(bytes: &[u8], most: usize, out: &mut Vec<u8>) -> Option<usize> {
     let header = bytes.first_chunk::<BLOCK_HEADER>()?;
     let (length, unpacked) = (u32_at(header, 4) as usize, u32_at(header, 8) as usize);
     if header[..4] != BLOCK_MAGIC || unpacked > MOST_BLOCK.min(most) {
@@ -258,9 +266,7 @@ fn block(bytes: &[u8], most: usize) -> Option<(Vec<u8>, usize)> {
     if crc != u32_at(header, 24) {
         return None;
     }
-    // The capacity bounds what is unpacked, whatever the data claims.
-    let records = zstd::bulk::decompress(data, unpacked).ok()?;
-    (records.len() == unpacked).then_some((records, end))
+    unpack(data, unpacked, out).then_some(end)
 }
 
 #[cfg(test)]
