@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::io;
 use zstd::bulk::{Compressor, Decompressor};
 
-const LEVEL: i32 = 3;
+/// Sealing is done once, and by nobody who is waited for: a third of the speed of level 3 for 4 %
+/// less. Beyond it hardly anything is gained.
+const LEVEL: i32 = 6;
 
 thread_local! {
     static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
