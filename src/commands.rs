@@ -54,8 +54,6 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Tree(args) => tree::run(&args, &load()?)?,
         Command::Replay(args) => replay::run(&args, &load()?)?,
         Command::Check(args) => check::run(&args, &load()?)?,
-        Command::Export(args) => portable::export(&args, &load()?)?,
-        Command::Import(args) => portable::import(&args, &load()?)?,
         Command::Export(args) => export::run(&args, &load()?)?,
         Command::Import(args) => import::run(&args, &load()?)?,
         Command::Forget(args) => forget::run(&args, &load()?)?,
