@@ -1,6 +1,8 @@
 //! Pure thought about runs. No I/O.
 //!
 //! - [`parts`]: the parts of a step's messages
+//! - [`check`]: what is wrong in a run, rule by rule
+//! - [`parts`]: what a step's messages hold
 //! - [`filter`]: the filter language: which steps, and which runs
 //! - [`outcomes`]: whether a run failed, why, and what it recovered from
 //! - [`explain`]: a run in plain words
@@ -13,6 +15,7 @@
 pub mod align;
 pub mod diff;
 pub mod explain;
+pub mod check;
 pub mod filter;
 pub mod outcomes;
 pub mod parts;

@@ -2,7 +2,9 @@
 
 use crate::engine::{Engine, EngineError};
 use crate::protocol::{Query, Reply, Status};
+use crate::rows::RunRow;
 use crate::runs::{Asked, Runs, RunsError};
+use agent_trace_model::Verdict;
 use agent_trace_store::Store;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -79,9 +81,25 @@ impl Local {
     /// # Errors
     /// When the index or a journal cannot be read.
     pub fn answer(&self, query: &Query) -> Result<Reply, RunsError> {
-        Ok(match query {
-            Query::Status => Reply::Status(self.status()?),
+        let answered = match query {
+            Query::Status => self.status().map(Reply::Status).map_err(Into::into),
+            Query::Runs(query) => self.runs(query).map(Reply::Runs),
+            Query::Run { workspace, name } => {
+                let found = self.find(workspace, name);
+                found.map(|found| Reply::Run(Box::new(found)))
+            }
+            Query::Stats(query) => self.stats(query).map(Reply::Stats),
+        };
+        answered.or_else(|error| match error.wrong() {
+            Some(wrong) => Ok(Reply::Wrong(wrong)),
+            None => Err(error),
         })
+    }
+
+    /// What was decided about a run.
+    pub(crate) fn verdict(&self, row: &RunRow) -> Verdict {
+        let _ = row;
+        Verdict::Unjudged
     }
 
     fn status(&self) -> Result<Status, EngineError> {
