@@ -1,8 +1,10 @@
 //! The command line.
 //!
 //! - [`serve`]: arguments of what serves HTTP
+//! - [`verdict`]: judging runs
 
 pub(crate) mod serve;
+pub(crate) mod verdict;
 
 use crate::config::Flags;
 use agent_trace_store::journal::Bodies;
@@ -90,6 +92,13 @@ pub(crate) enum Command {
     Runs(Runs),
     /// Print what happened in a run
     Show(Show),
+    /// Say whether a run was right or wrong
+    ///
+    /// A verdict counts before what happened in the run: one that was judged right has not
+    /// failed, whatever errors there were, and one that was judged wrong has. What happened is
+    /// shown all the same. A person's verdict counts before that of a check. With --check, the
+    /// exit status is 0 for right, 1 for wrong and 2 where the check could not tell.
+    Verdict(verdict::Judge),
     /// Write a run to one portable file
     Export(Export),
     /// Take runs from portable files into the store

@@ -13,6 +13,7 @@ mod relay;
 mod retention;
 mod runs;
 mod show;
+mod verdict;
 mod wait;
 
 use crate::cli::{Cli, Command};
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Daemon(args) => daemon::run(args.command(), &flags)?,
         Command::Runs(args) => runs::run(&args, &load()?)?,
         Command::Show(args) => show::run(&args, &load()?)?,
+        Command::Verdict(args) => verdict::run(&args, &load()?)?,
         Command::Export(args) => portable::export(&args, &load()?)?,
         Command::Import(args) => portable::import(&args, &load()?)?,
         Command::Forget(args) => forget::run(&args, &load()?)?,

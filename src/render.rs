@@ -5,15 +5,16 @@
 pub(crate) mod escape;
 pub(crate) mod json;
 pub(crate) mod lines;
+pub(crate) mod story;
 pub(crate) mod summary;
 pub(crate) mod table;
 pub(crate) mod time;
 
 use agent_trace_analysis::outcomes::{self, Failure};
-use agent_trace_model::{Ending, Finish};
+use agent_trace_model::{Ending, Finish, Judge, Verdict};
 use agent_trace_store::journal::header::KeyKind;
+use agent_trace_store::state::Decision;
 use agent_trace_store::trace::session::{Session, Standing};
-use agent_trace_store::trace::story;
 
 /// Digits of a run's id that are shown.
 const SHORT_ID: usize = 8;
@@ -27,8 +28,27 @@ pub(crate) fn short(id: impl std::fmt::Display) -> String {
 
 /// Why a session counts as failed.
 pub(crate) fn failures(run: &Session) -> Vec<Failure> {
-    let story = story::of(run.entry.id, Vec::new(), std::slice::from_ref(run));
+    let story =
+        agent_trace_store::trace::story::of(run.entry.id, Vec::new(), std::slice::from_ref(run));
     outcomes::failures(&story)
+}
+
+/// What was decided about a run, and by whom: `judged wrong by a check: the reason`.
+pub(crate) fn verdict(decision: &Decision) -> String {
+    let by = match decision.by {
+        Judge::Person => "a person",
+        Judge::Check => "the check command",
+        Judge::Eval => "an evaluation",
+    };
+    let mut text = match decision.verdict {
+        Verdict::Unjudged => format!("left unjudged by {by}"),
+        verdict => format!("judged {verdict} by {by}"),
+    };
+    if !decision.reason.is_empty() {
+        let reason = escape::text(decision.reason.as_bytes(), 0);
+        text.push_str(&format!(": {reason}"));
+    }
+    text
 }
 
 /// How a run stands, in a few words.

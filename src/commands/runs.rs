@@ -11,6 +11,8 @@ use crate::render::escape::text;
 use crate::render::json::{self, RunLine};
 use crate::render::table::{self, Align};
 use crate::render::{failures, short, status, time};
+use agent_trace_model::Verdict;
+use agent_trace_store::state::{State, Verdicts};
 use agent_trace_store::trace::{FindError, Session, Sessions};
 use owo_colors::OwoColorize;
 use std::collections::BTreeMap;
@@ -27,6 +29,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     } else {
         args.limit
     };
+    let mut errors = anstream::stderr().lock();
+    let verdicts = State::of(&store).verdicts().unwrap_or_else(|error| {
+        let _ = writeln!(errors, "{} {}", "warning:".yellow(), in_one_line(&error));
+        Verdicts::default()
+    });
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     let mut unreadable = listing.unreadable;
     // As many at once as may be needed, since the runs of a process are read together. Each
@@ -37,9 +44,14 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
         rest = later;
         let (mut some_rows, mut some_lines) = (BTreeMap::new(), BTreeMap::new());
         store.open_each(now, &mut |at, run| match run {
-            Ok(run) if args.failed && failures(&run).is_empty() => {}
-            Ok(run) if args.format == Format::Text => drop(some_rows.insert(at, row(&run))),
-            Ok(run) => drop(some_lines.insert(at, RunLine::of(&run))),
+            Ok(run) if args.failed && !is_failed(&run, &verdicts) => {}
+            Ok(run) if args.format == Format::Text => {
+                some_rows.insert(at, row(&run, &verdicts));
+            }
+            Ok(run) => {
+                let decision = verdicts.decision([run.entry.id]);
+                some_lines.insert(at, RunLine::of(&run).judged(decision));
+            }
             Err(error) => unreadable.push(error),
         });
         rows.extend(some_rows.into_values());
@@ -47,7 +59,6 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     }
     rows.truncate(limit);
     lines.truncate(limit);
-    let mut errors = anstream::stderr().lock();
     for error in &unreadable {
         writeln!(errors, "{} {}", "warning:".yellow(), in_one_line(error))?;
     }
@@ -60,7 +71,21 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     Ok(exit::SUCCESS)
 }
 
-fn row(run: &Session) -> [String; 8] {
+/// Whether a run counts as failed: by what was decided about it, else by what happened.
+fn is_failed(run: &Session, verdicts: &Verdicts) -> bool {
+    match verdicts.verdict([run.entry.id]) {
+        Verdict::Right => false,
+        Verdict::Wrong => true,
+        Verdict::Unjudged => !failures(run).is_empty(),
+    }
+}
+
+fn row(run: &Session, verdicts: &Verdicts) -> [String; 8] {
+    let mut status = status(run);
+    let verdict = verdicts.verdict([run.entry.id]);
+    if verdict != Verdict::Unjudged {
+        status.push_str(&format!(", judged {verdict}"));
+    }
     let calls = || run.steps.iter().filter(|step| step.tool().is_some());
     let started = run.entry.started;
     [
@@ -74,7 +99,7 @@ fn row(run: &Session) -> [String; 8] {
             .filter(|step| step.outcome.is_failure())
             .count()
             .to_string(),
-        status(run),
+        status,
     ]
 }
 

@@ -13,10 +13,11 @@ use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::render::escape::{self, text};
 use crate::render::json::{self, RunLine, StepLine};
-use crate::render::{failures, lines, reason, short, status, summary, time};
+use crate::render::{failures, lines, reason, short, status, summary, time, verdict};
 use agent_trace_model::Ending;
 use agent_trace_store::journal::Bodies;
 use agent_trace_store::journal::header::KeyKind;
+use agent_trace_store::state::State;
 use agent_trace_store::trace::{Session, Sessions};
 use owo_colors::OwoColorize;
 use serde::Serialize;
@@ -33,6 +34,7 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
     if let Some(number) = args.frame {
         return frames::one(&run, number);
     }
+    let verdicts = State::of(&store).verdicts()?;
     let mut out = anstream::stdout().lock();
     if args.frames {
         frames::list(&mut out, &run, args.format)?;
@@ -47,7 +49,12 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
         }
     } else {
         match args.format {
-            Format::Text => steps(&mut out, &run, args)?,
+            Format::Text => {
+                steps(&mut out, &run, args)?;
+                if let Some(decision) = verdicts.decision([run.entry.id]) {
+                    writeln!(out, "    {}", verdict(decision))?;
+                }
+            }
             Format::Json => {
                 let steps = run.steps.iter().map(|step| StepLine::of(&run, step));
                 let errors = run
@@ -55,7 +62,7 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
                     .iter()
                     .map(|line| String::from_utf8_lossy(&line.payload));
                 json::line(&Document {
-                    run: RunLine::of(&run),
+                    run: RunLine::of(&run).judged(verdicts.decision([run.entry.id])),
                     steps: steps.collect(),
                     stderr: errors.collect(),
                 })?;

@@ -6,7 +6,8 @@
 
 use super::time::rfc3339;
 use super::{escape, failures, key_kind, reason};
-use agent_trace_model::{Finish, Stream};
+use agent_trace_model::{Finish, Judge, Stream, Verdict};
+use agent_trace_store::state::Decision;
 use agent_trace_store::trace::session::{Session, Standing};
 use agent_trace_store::trace::step::{Place, Step, StepKind};
 use serde::Serialize;
@@ -66,6 +67,13 @@ pub(crate) struct RunLine {
     failed_calls: usize,
     /// Why the run counts as failed; empty where it does not.
     failures: Vec<String>,
+    /// What was decided about it: `right`, `wrong` or `unjudged`.
+    verdict: Verdict,
+    /// Who decided: `person`, `check` or `eval`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict_by: Option<Judge>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    verdict_reason: String,
     gaps: usize,
     /// Records that are missing, or as far as is known parts of files that cannot be read.
     damaged: u64,
@@ -105,6 +113,9 @@ impl RunLine {
             calls: calls().count(),
             failed_calls: calls().filter(|step| step.outcome.is_failure()).count(),
             failures: failures(run).iter().map(reason).collect(),
+            verdict: Verdict::Unjudged,
+            verdict_by: None,
+            verdict_reason: String::new(),
             gaps: run.gaps.len(),
             damaged: run
                 .missing
@@ -113,6 +124,19 @@ impl RunLine {
             exit_code: end.and_then(|end| end.exit_code),
             signal: end.and_then(|end| end.signal),
             command: run.opening.command.clone(),
+        }
+    }
+
+    /// The same with what was decided about the run.
+    pub(crate) fn judged(self, decision: Option<&Decision>) -> Self {
+        let Some(decision) = decision else {
+            return self;
+        };
+        Self {
+            verdict: decision.verdict,
+            verdict_by: Some(decision.by),
+            verdict_reason: decision.reason.clone(),
+            ..self
         }
     }
 }
@@ -158,14 +182,14 @@ pub(crate) struct StepLine<'a> {
 /// A message as it was recorded.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Recorded<'a> {
+pub(super) enum Recorded<'a> {
     Json(&'a RawValue),
     Joined(Box<RawValue>),
     Text(Cow<'a, str>),
 }
 
 impl<'a> Recorded<'a> {
-    fn of(text: &'a [u8]) -> Self {
+    pub(super) fn of(text: &'a [u8]) -> Self {
         let json: Option<&RawValue> = std::str::from_utf8(text)
             .ok()
             .and_then(|text| serde_json::from_str(text).ok());
