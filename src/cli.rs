@@ -128,6 +128,7 @@ pub(crate) enum Command {
     /// earlier result, notification or definition, or in earlier arguments, by which the
     /// assistant or the user brought it in. The steps that gave it follow, with the values
     /// that they were given.
+    #[command(after_long_help = understand::SAME)]
     Why(understand::Why),
     /// Show what is different between two runs
     ///
