@@ -4,7 +4,9 @@
 //! - [`keys`], [`rows`]: what is kept
 //! - [`digest`]: from the journal of a process to rows of its sessions
 //! - [`group`]: which parts of sessions make up which run
+//! - [`indexer`]: following journals
 //! - [`merge`]: from rows of sessions to the row of a run
+//! - [`story`](story()): a run read from its journals
 //! - [`runs`]: asking, wherever the index is
 //! - [`protocol`]: what is asked and answered
 //! - [`local`]: questions answered from the index itself
@@ -17,9 +19,11 @@
 pub mod digest;
 pub mod engine;
 pub mod group;
+pub mod indexer;
 pub mod keys;
 pub mod merge;
 pub mod rows;
+pub mod story;
 
 pub mod access;
 #[cfg(unix)]
@@ -31,7 +35,9 @@ pub mod protocol;
 pub mod runs;
 
 pub use access::Access;
+pub use indexer::{IndexError, Indexer};
 pub use local::Local;
 pub use owner::{Owner, Settings};
 pub use place::SCHEMA;
 pub use runs::{Runs, RunsError};
+pub use story::story;
