@@ -6,6 +6,7 @@
 //! - [`serve`]: arguments of what serves HTTP
 //! - [`understand`]: arguments of what tells how a run went
 //! - [`verify`]: arguments of what proves journals
+//! - [`verdict`]: judging runs
 
 pub(crate) mod check;
 pub(crate) mod formats;
@@ -13,6 +14,7 @@ pub(crate) mod index;
 pub(crate) mod serve;
 pub(crate) mod understand;
 pub(crate) mod verify;
+pub(crate) mod verdict;
 
 use crate::config::Flags;
 use agent_trace_store::journal::Bodies;
@@ -148,6 +150,13 @@ pub(crate) enum Command {
     /// Take runs into the store: from portable files, or from what other programs recorded
     #[command(after_help = formats::IMPORT)]
     Import(formats::Import),
+    /// Say whether a run was right or wrong
+    ///
+    /// A verdict counts before what happened in the run: one that was judged right has not
+    /// failed, whatever errors there were, and one that was judged wrong has. What happened is
+    /// shown all the same. A person's verdict counts before that of a check. With --check, the
+    /// exit status is 0 for right, 1 for wrong and 2 where the check could not tell.
+    Verdict(verdict::Judge),
     /// Remove runs from the disk
     Forget(Forget),
     /// Show what redaction hides in a text or in a recorded run

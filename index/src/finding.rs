@@ -34,8 +34,7 @@ impl Local {
         let row: Option<RunRow> = row.as_deref().and_then(rows::decode);
         let row = row.ok_or_else(|| RunsError::NotFound(name.to_owned()))?;
         let files = self.files(&row)?;
-        let verdict = self.verdict(&row);
-        let run = Listed { row, verdict };
+        let run = self.listed(row);
         Ok(Found { run, files })
     }
 

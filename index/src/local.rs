@@ -4,7 +4,10 @@ use crate::engine::{Engine, EngineError};
 use crate::protocol::{Query, Reply, Status};
 use crate::rows::RunRow;
 use crate::runs::{Asked, Runs, RunsError};
-use agent_trace_model::Verdict;
+use crate::listing::Listed;
+use agent_trace_store::State;
+use agent_trace_store::state::Verdicts;
+use std::sync::{PoisonError, RwLock};
 use agent_trace_store::Store;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,6 +21,8 @@ pub struct Local {
 struct Inner {
     engine: Arc<dyn Engine>,
     store: Store,
+    /// What was decided about runs, as far as it was read.
+    verdicts: RwLock<Verdicts>,
     /// What stays the same of it.
     about: Status,
 }
@@ -51,6 +56,7 @@ impl Local {
         let inner = Inner {
             engine,
             store: store.clone(),
+            verdicts: RwLock::default(),
             about,
         };
         Self {
@@ -96,10 +102,13 @@ impl Local {
         })
     }
 
-    /// What was decided about a run.
-    pub(crate) fn verdict(&self, row: &RunRow) -> Verdict {
-        let _ = row;
-        Verdict::Unjudged
+    /// A run with what was decided about it.
+    pub(crate) fn listed(&self, row: RunRow) -> Listed {
+        let verdicts = self.inner.verdicts.read().unwrap_or_else(PoisonError::into_inner);
+        let ids = [row.id].into_iter().chain(row.aliases.iter().copied());
+        let decision = verdicts.decision(ids).cloned();
+        drop(verdicts);
+        Listed { row, decision }
     }
 
     fn status(&self) -> Result<Status, EngineError> {
