@@ -24,8 +24,8 @@ mod show;
 mod stats;
 mod timeline;
 mod tree;
-mod verify;
 mod verdict;
+mod verify;
 mod wait;
 mod why;
 

@@ -88,7 +88,10 @@ impl Listed {
     /// The verdict about it.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        self.decision.as_ref().map(|decision| decision.verdict).unwrap_or_default()
+        self.decision
+            .as_ref()
+            .map(|decision| decision.verdict)
+            .unwrap_or_default()
     }
 }
 

@@ -1,15 +1,15 @@
 //! Questions answered from the index itself: one function for each.
 
 use crate::engine::{Engine, EngineError};
+use crate::listing::Listed;
 use crate::protocol::{Query, Reply, Status};
 use crate::rows::RunRow;
 use crate::runs::{Asked, Runs, RunsError};
-use crate::listing::Listed;
 use agent_trace_store::State;
-use agent_trace_store::state::Verdicts;
-use std::sync::{PoisonError, RwLock};
 use agent_trace_store::Store;
+use agent_trace_store::state::Verdicts;
 use std::sync::Arc;
+use std::sync::{PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The index, opened in this process. Clones are the same one.
@@ -104,7 +104,11 @@ impl Local {
 
     /// A run with what was decided about it.
     pub(crate) fn listed(&self, row: RunRow) -> Listed {
-        let verdicts = self.inner.verdicts.read().unwrap_or_else(PoisonError::into_inner);
+        let verdicts = self
+            .inner
+            .verdicts
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         let ids = [row.id].into_iter().chain(row.aliases.iter().copied());
         let decision = verdicts.decision(ids).cloned();
         drop(verdicts);
