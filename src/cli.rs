@@ -13,8 +13,8 @@ pub(crate) mod formats;
 pub(crate) mod index;
 pub(crate) mod serve;
 pub(crate) mod understand;
-pub(crate) mod verify;
 pub(crate) mod verdict;
+pub(crate) mod verify;
 
 use crate::config::Flags;
 use agent_trace_store::journal::Bodies;

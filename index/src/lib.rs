@@ -22,8 +22,8 @@
 
 pub mod digest;
 pub mod engine;
-pub mod group;
 pub mod formats;
+pub mod group;
 pub mod indexer;
 pub mod keys;
 pub mod merge;

@@ -88,7 +88,10 @@ impl Listed {
     /// The verdict about it.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        self.decision.as_ref().map(|decision| decision.verdict).unwrap_or_default()
+        self.decision
+            .as_ref()
+            .map(|decision| decision.verdict)
+            .unwrap_or_default()
     }
 }
 
@@ -286,7 +289,7 @@ impl Local {
 
     /// Whether a run matches, by its journal.
     fn matches(&self, asked: &Asked<'_>, run: &Listed) -> Result<bool, RunsError> {
-        let files = self.files(&run.row)?;
+        let files = opening::files(&**self.engine(), &run.row)?;
         let paths = files.iter().flat_map(|files| files.paths(self.store()));
         let paths: Vec<_> = paths.collect();
         if !asked.words.is_empty() && matches!(asked.words.may_be_in(&paths), Ok(false)) {

@@ -1,9 +1,8 @@
 //! From a run's row to its story: the files that hold its sessions are found, read, and cut to
 //! the parts that belong to the run.
 
-use crate::keys;
 use crate::engine::{Engine, EngineError};
-use crate::local::Local;
+use crate::keys;
 use crate::rows::{self, ProcessRow, RunRow, SessionRow};
 use crate::runs::RunsError;
 use crate::turns;
@@ -138,7 +137,9 @@ impl Opened {
         };
         let spans: Vec<Vec<Range<u64>>> = self.sessions.iter().map(spans).collect();
         let parts = self.sessions.iter().zip(&spans);
-        let parts: Vec<_> = parts.map(|(session, spans)| (session, &spans[..])).collect();
+        let parts: Vec<_> = parts
+            .map(|(session, spans)| (session, &spans[..]))
+            .collect();
         let mut story = trace::story::of_parts(row.id, row.aliases.clone(), &parts);
         story.workspace.clone_from(&row.workspace);
         story.project.clone_from(&row.project);
