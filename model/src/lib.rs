@@ -14,4 +14,4 @@ pub mod stream;
 pub use end::{End, Ending, Finish};
 pub use id::{ParseIdError, ProcessId, RunId, SessionId};
 pub use outcome::Outcome;
-pub use stream::{Caller, Channel, Moment, NoTap, Stream, Tap};
+pub use stream::{Caller, Channel, Moment, NoTap, Stream, Tap, Told};

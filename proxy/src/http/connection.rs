@@ -78,8 +78,12 @@ pub(super) async fn serve(accepted: Accepted, shared: Shared) {
     };
     super::socket::prepare(&stream);
     let _open = Open::new(&shared.stats);
-    let copies = Rc::new(Copies::new(Arc::clone(&shared.tap), source));
-    let clock = Clock::new(Arc::clone(&shared.stats));
+    let clock = Clock::new(Arc::clone(&shared.tap), Arc::clone(&shared.stats));
+    let copies = Rc::new(Copies::new(
+        Arc::clone(&shared.tap),
+        Rc::clone(&clock),
+        source,
+    ));
     let io = Metered::new(TokioIo::new(stream), Side::Client, Rc::clone(&clock));
     let connection = Rc::new(Connection {
         copies: Rc::clone(&copies),
