@@ -58,8 +58,6 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Export(args) => export::run(&args, &load()?)?,
         Command::Import(args) => import::run(&args, &load()?)?,
         Command::Verdict(args) => verdict::run(&args, &load()?)?,
-        Command::Export(args) => portable::export(&args, &load()?)?,
-        Command::Import(args) => portable::import(&args, &load()?)?,
         Command::Forget(args) => forget::run(&args, &load()?)?,
         Command::Redact(args) => redact::run(&args, &load()?)?,
         Command::Verify(args) => verify::run(&args, &load()?)?,

@@ -142,7 +142,10 @@ pub(crate) fn row_reason(row: &RunRow, failure: &rows::Failure) -> String {
             step => format!("{} unanswered", step.trim_matches([' ', '(', ')'])),
         },
         rows::Failure::LastCallFailed { tool, at, .. } => format!("{}{}", name(tool), step(at)),
-        rows::Failure::RefusedInHttp { method, at } => {
+        rows::Failure::TimedOut { method, at, .. } => {
+            format!("{} timed out{}", name(method), step(at))
+        }
+        rows::Failure::RefusedInHttp { method, at, .. } => {
             format!("{} refused{}", name(method), step(at))
         }
     }

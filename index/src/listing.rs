@@ -289,7 +289,7 @@ impl Local {
 
     /// Whether a run matches, by its journal.
     fn matches(&self, asked: &Asked<'_>, run: &Listed) -> Result<bool, RunsError> {
-        let files = self.files(&run.row)?;
+        let files = opening::files(&**self.engine(), &run.row)?;
         let paths = files.iter().flat_map(|files| files.paths(self.store()));
         let paths: Vec<_> = paths.collect();
         if !asked.words.is_empty() && matches!(asked.words.may_be_in(&paths), Ok(false)) {

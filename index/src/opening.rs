@@ -3,7 +3,6 @@
 
 use crate::engine::{Engine, EngineError};
 use crate::keys;
-use crate::local::Local;
 use crate::rows::{self, ProcessRow, RunRow, SessionRow};
 use crate::runs::RunsError;
 use crate::turns;

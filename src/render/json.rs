@@ -261,14 +261,14 @@ pub(crate) struct StepLine<'a> {
 /// A message as it was recorded.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Recorded<'a> {
+pub(super) enum Recorded<'a> {
     Json(&'a RawValue),
     Joined(Box<RawValue>),
     Text(Cow<'a, str>),
 }
 
 impl<'a> Recorded<'a> {
-    fn of(text: &'a [u8]) -> Self {
+    pub(super) fn of(text: &'a [u8]) -> Self {
         let json: Option<&RawValue> = std::str::from_utf8(text)
             .ok()
             .and_then(|text| serde_json::from_str(text).ok());

@@ -40,13 +40,13 @@ pub fn of_parts(id: RunId, aliases: Vec<RunId>, sessions: &[(&Session, &[Range<u
         step.number = position + 1;
     }
     let workspace = first.map(|header| header.workspace.clone());
-    let part = |(session, spans): (&Session, &[Range<u64>])| self::part(session, spans);
+    let told = |(session, spans): (&Session, &[Range<u64>])| part(session, spans);
     Story {
         id,
         aliases,
         workspace: workspace.unwrap_or_default(),
         project: first.and_then(|header| header.project.clone()),
-        sessions: order.into_iter().map(part).collect(),
+        sessions: order.into_iter().map(told).collect(),
         turns: Vec::new(),
         steps,
     }
