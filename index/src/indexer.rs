@@ -30,7 +30,6 @@ use agent_trace_store::layout::SegmentPath;
 use agent_trace_store::trace::flow::Flow;
 use agent_trace_store::trace::is_live;
 use files::Files;
-pub(crate) use files::path;
 use growing::Growing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -38,7 +37,6 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
-pub(crate) use write::run_in;
 use write::{Update, Writer};
 
 /// After so long a pause, in nanoseconds, a client begins a new run, unless that is set.

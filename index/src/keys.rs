@@ -77,6 +77,20 @@ pub fn time(workspace: &str, started: u64, run: RunId) -> Vec<u8> {
     key
 }
 
+/// When a run began and which it is, by its key below [`times_of`].
+#[must_use]
+pub fn run_at(prefix: &[u8], key: &[u8]) -> Option<(u64, RunId)> {
+    let (started, run) = key.get(prefix.len()..)?.split_first_chunk::<8>()?;
+    let run = RunId::from_bytes(run.try_into().ok()?);
+    Some((!u64::from_be_bytes(*started), run))
+}
+
+/// The prefix of the ids that runs also go by, and that begin with these bytes.
+#[must_use]
+pub fn aliases_of(begin: &[u8]) -> Vec<u8> {
+    [&[kind::ALIAS][..], begin].concat()
+}
+
 /// The key of an id that a run also goes by.
 #[must_use]
 pub fn alias(alias: RunId) -> Vec<u8> {

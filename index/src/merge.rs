@@ -9,7 +9,7 @@ use crate::rows::{
 };
 use agent_trace_model::step::StepKind;
 use agent_trace_model::story::Standing;
-use agent_trace_model::{SessionId, Stream};
+use agent_trace_model::{Ending, SessionId, Stream};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The most prompts of a run that are known.
@@ -88,6 +88,7 @@ pub fn run(
         started,
         last: last.max(started),
         standing,
+        not_started: each().any(not_started),
         probe: asked && !tally.acts && failed == 0,
         clients: names(each().map(|session| &session.client)),
         servers,
@@ -106,6 +107,12 @@ pub fn run(
 fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
     let names: BTreeSet<&String> = all.filter(|name| !name.is_empty()).collect();
     names.into_iter().cloned().collect()
+}
+
+/// Whether its server could not be started.
+fn not_started(session: &SessionRow) -> bool {
+    let ending = session.end.as_ref().map(|end| end.ending);
+    ending == Some(Ending::NotStarted)
 }
 
 fn worse(one: Standing, other: Standing) -> Standing {

@@ -53,6 +53,8 @@ pub struct RunRow {
     /// How it stands: live while any of its sessions is (of those that it holds the end of),
     /// else crashed or cut off where any of them is.
     pub standing: Standing,
+    /// Whether a server of it could not even be started.
+    pub not_started: bool,
     /// Whether its clients only connected and listed: not shown unless asked for.
     pub probe: bool,
     /// What to call its clients, sorted, each once.

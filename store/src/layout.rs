@@ -5,6 +5,8 @@
 //! <data>/journal/lock                          held while finished files are changed
 //! <data>/journal/live/<process>.<n>.atj        journals, written or left by a dead process
 //! <data>/journal/<yyyy-mm-dd>/<process>.<n>.ats  sealed, by the day they were begun
+//! <data>/journal/import-<digits>/<process>.<n>.ats  what one import brought
+//! <data>/import.lock, <data>/importing/        one import at a time, before it is published
 //! <data>/index/                                what is derived from them
 //! <data>/index.broken-<seconds>/               one of before that could not be used, if any
 //! <data>/daemon.lock, <data>/index.lock        see [`crate::lock`]
@@ -46,6 +48,12 @@ impl Store {
     #[must_use]
     pub fn key_file(&self) -> PathBuf {
         self.root.join("key")
+    }
+
+    /// The folder of all journals.
+    #[must_use]
+    pub fn journals(&self) -> PathBuf {
+        self.root.join("journal")
     }
 
     /// Where journals are written.
@@ -181,11 +189,7 @@ impl Store {
     pub fn lock(&self) -> io::Result<File> {
         let journal = self.root.join("journal");
         self.make(&journal)?;
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let lock = options.open(journal.join("lock"))?;
+        let lock = open_lock(&journal.join("lock"))?;
         lock.lock()?;
         Ok(lock)
     }
@@ -219,6 +223,15 @@ impl Store {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(directory)
     }
+}
+
+/// Opens a file that is there to be locked.
+pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Creates a file that must not exist yet, for its owner alone.
@@ -292,7 +305,7 @@ fn publish(aside: &Path, path: &Path) -> io::Result<()> {
 }
 
 /// The name, too, has to survive.
-fn sync_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent().map(File::open) {
         Some(Ok(folder)) => folder.sync_all().or(Ok(())),
         _ => Ok(()),

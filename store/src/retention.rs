@@ -60,7 +60,7 @@ fn seal(store: &Store, path: &SegmentPath) -> Result<bool, RetentionError> {
         }
         Err(error) => return Err(error.into()),
     };
-    let bytes = sealed::seal(&segment, key::load_or_create(store)?.hasher())?;
+    let bytes = sealed::seal(&segment, key::load_or_create(store)?.chain())?;
     let check = Segment::from_bytes(bytes.clone(), true, false).map_err(io::Error::other)?;
     if !check.records().eq(segment.records().filter(Result::is_ok)) {
         return Err(io::Error::other("the sealed file does not read like its original").into());
@@ -97,7 +97,7 @@ pub fn forget(store: &Store, run: &SessionEntry) -> Result<(), RetentionError> {
 fn forget_one_of_many(store: &Store, run: &SessionEntry) -> Result<(), RetentionError> {
     let SessionId { process, ordinal } = run.session;
     let files = processes(store)?.remove(&process).unwrap_or_default();
-    let chain = key::load_or_create(store)?.hasher();
+    let key = key::load_or_create(store)?;
     let (mut changed, mut others) = (Vec::new(), false);
     for path in &files {
         let segment = Segment::open(path)?;
@@ -113,7 +113,7 @@ fn forget_one_of_many(store: &Store, run: &SessionEntry) -> Result<(), Retention
         if segment.is_live() {
             return Err(RetentionError::StillWritten);
         }
-        let mut extract = Extract::new(segment.header(), chain.clone())?;
+        let mut extract = Extract::of(&segment, path, &key)?;
         extract.add(&segment, |envelope| envelope.session != ordinal)?;
         let folder = match path.path.parent() {
             Some(folder) if path.sealed => folder.to_owned(),

@@ -311,6 +311,20 @@ impl Tries {
     }
 }
 
+impl Tally {
+    /// How often tools were called.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.tools.iter().map(|tool| tool.calls).sum()
+    }
+
+    /// How many of these calls failed.
+    #[must_use]
+    pub fn failed_calls(&self) -> u64 {
+        self.tools.iter().map(|tool| tool.outcomes.failures()).sum()
+    }
+}
+
 impl Counts {
     /// Counts one.
     pub fn add(&mut self, outcome: Outcome) {

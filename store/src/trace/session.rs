@@ -92,7 +92,7 @@ impl Session {
                 }
             }
             Kind::End => self.end = serde_json::from_slice(payload).ok(),
-            Kind::Finding | Kind::Removed | Kind::Unknown(_) => {}
+            Kind::Finding | Kind::Removed | Kind::Mark | Kind::Unknown(_) => {}
         }
     }
 

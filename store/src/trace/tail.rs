@@ -3,10 +3,10 @@
 //! Only what is new is read, file after file. A file that is finished, sealed and removed
 //! meanwhile is read to its end through the handle that is open.
 
-use crate::journal::Record;
 use crate::journal::format::{RECORD_MAGIC, Unreadable, decode};
 use crate::journal::header::{Header, HeaderError};
 use crate::journal::reader::{Damage, OpenError, Segment, next_record};
+use crate::journal::{Kind, Record};
 
 use crate::layout::{SegmentPath, Store};
 use agent_trace_model::ProcessId;
@@ -263,6 +263,11 @@ fn whole<'a>(bytes: &'a [u8], at: u64, all: bool, read: &mut Records) -> &'a [u8
     let mut rest = bytes;
     while !rest.is_empty() {
         let error = match decode(rest) {
+            // Nothing was recorded there.
+            Ok((record, length)) if record.envelope.kind == Kind::Mark => {
+                rest = &rest[length..];
+                continue;
+            }
             Ok((record, length)) => {
                 read.records.push(record);
                 rest = &rest[length..];
