@@ -361,6 +361,6 @@ fn headers_and_bodies_of_http_are_compared() {
     let told: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(
         told["findings"][0]["quote"]["text"],
-        "mcp-name: fetch (body: search)"
+        "Mcp-Name: fetch (body: search)"
     );
 }
