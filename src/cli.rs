@@ -1,15 +1,21 @@
 //! The command line.
 //!
 //! - [`check`]: arguments of what finds faults in a run
+//! - [`formats`]: arguments of what brings recordings in and out
 //! - [`index`]: arguments of `index`
 //! - [`retention`]: arguments of what keeps the store small
 //! - [`serve`]: arguments of what serves HTTP
+//! - [`understand`]: arguments of what tells how a run went
 //! - [`verify`]: arguments of what proves journals
+//! - [`verdict`]: judging runs
 
 pub(crate) mod check;
+pub(crate) mod formats;
 pub(crate) mod index;
 pub(crate) mod retention;
 pub(crate) mod serve;
+pub(crate) mod understand;
+pub(crate) mod verdict;
 pub(crate) mod verify;
 
 use crate::config::Flags;
@@ -100,14 +106,58 @@ pub(crate) enum Command {
     Daemon(serve::Daemon),
     /// List recorded runs, newest first
     Runs(Runs),
+    /// Find where a text was recorded
+    Search(Search),
+    /// Print calls, errors and times of each tool over many runs
+    Stats(Stats),
     /// Print what happened in a run
     Show(Show),
+    /// Show how a run went in time: phases, idleness, retries, slow steps
+    ///
+    /// Each step is a bar, from when it began to when it was answered. Pauses in which nothing
+    /// was under way take no room.
+    Timeline(understand::Timeline),
+    /// Say in plain words what happened in a run
+    ///
+    /// What was asked of whom, what failed and what was made good, what got no answer, what is
+    /// missing in the recording and what it cannot tell, each with the steps and quotes that
+    /// it is based on. No model is asked.
+    Explain(understand::Explain),
+    /// Show where the values that a step was given came from
+    ///
+    /// Each value in the step's arguments is followed back to where it appeared first: in an
+    /// earlier result, notification or definition, or in earlier arguments, by which the
+    /// assistant or the user brought it in. The steps that gave it follow, with the values
+    /// that they were given.
+    #[command(after_long_help = understand::SAME)]
+    Why(understand::Why),
+    /// Show what is different between two runs
+    ///
+    /// Exits with 0 when they are the same, with 1 when they are not. Times, ids and `_meta`
+    /// are not compared; how long a step took is told, but makes no difference.
+    Diff(understand::Diff),
+    /// Show which steps led to which
+    ///
+    /// Sessions, their prompts, their steps; and under a call what the server asked because of
+    /// it, where that can be told.
+    Tree(understand::Tree),
+    /// Print a run step by step, as fast as it was
+    Replay(understand::Replay),
     /// Find what is wrong in a run: errors, broken frames, misuse of the protocol
     Check(check::Check),
-    /// Write a run to one portable file
-    Export(Export),
-    /// Take runs from portable files into the store
-    Import(Import),
+    /// Write runs to a portable file, or in a format of other programs
+    #[command(after_help = formats::EXPORT)]
+    Export(formats::Export),
+    /// Take runs into the store: from portable files, or from what other programs recorded
+    #[command(after_help = formats::IMPORT)]
+    Import(formats::Import),
+    /// Say whether a run was right or wrong
+    ///
+    /// A verdict counts before what happened in the run: one that was judged right has not
+    /// failed, whatever errors there were, and one that was judged wrong has. What happened is
+    /// shown all the same. A person's verdict counts before that of a check. With --check, the
+    /// exit status is 0 for right, 1 for wrong and 2 where the check could not tell.
+    Verdict(verdict::Judge),
     /// Remove runs from the disk
     Forget(Forget),
     /// Show what redaction hides in a text or in a recorded run
@@ -199,15 +249,56 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
+    /// Only the runs that match, such as '~s github & ~e' (`agent-trace help filters`)
+    pub(crate) filter: Option<String>,
     /// How many to list; 0 lists all
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
     pub(crate) limit: usize,
     /// List failed runs only
     #[arg(long)]
     pub(crate) failed: bool,
-    /// Print a line for each run that begins or ends from now on
-    #[arg(short, long, conflicts_with_all = ["failed", "limit"])]
+    /// List also clients that only connected and listed, such as health checks
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Go on after this place, with which a list ended
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) after: Option<String>,
+    /// Print a line for each session that begins or ends from now on
+    #[arg(short, long, conflicts_with_all = ["after", "all", "failed", "filter", "limit"])]
     pub(crate) follow: bool,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// The text, as whole words
+    pub(crate) text: String,
+    /// Only in steps that match, such as '~t get_issue'
+    pub(crate) filter: Option<String>,
+    /// Find the text in longer words, too; this takes longer
+    #[arg(long)]
+    pub(crate) part: bool,
+    /// Look in so many of the newest runs only; 0 looks in all
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    pub(crate) last: usize,
+    /// How many runs to find; 0 finds all
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Go on after this place, with which a list ended
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) after: Option<String>,
+    /// How many characters around the text to print
+    #[arg(short = 's', long, value_name = "COUNT", default_value_t = 120)]
+    pub(crate) string_limit: usize,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// Only over the runs that match, such as '~since 7d'
+    pub(crate) filter: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -216,6 +307,8 @@ pub(crate) struct Runs {
 pub(crate) struct Show {
     /// The run: `latest`, its id, or the beginning of that
     pub(crate) run: String,
+    /// Only the steps that match, such as '~t get_issue & ~e'
+    pub(crate) filter: Option<String>,
     /// Print calls, errors and times of each tool instead
     #[arg(short = 'c', long, conflicts_with_all = ["frame", "frames"])]
     pub(crate) summary: bool,
@@ -240,24 +333,11 @@ pub(crate) struct Show {
     /// Write the recorded bytes of one frame, and nothing else
     #[arg(long, value_name = "NUMBER")]
     pub(crate) frame: Option<u64>,
+    /// The session that the frame is in, by its id or the name of its server
+    #[arg(long, value_name = "SESSION", requires = "frame")]
+    pub(crate) session: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Export {
-    /// The run: `latest`, its id, or the beginning of that
-    pub(crate) run: String,
-    /// The file to write; `-` writes to standard output [default: RUN.atrace]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Import {
-    /// The files; `-` reads standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,6 @@
 //! What a run's row tells to a filter.
 
-use crate::rows::tally::{Counts, MOST_APART};
-use crate::rows::{MethodTally, RunRow, ToolTally};
+use crate::rows::{Counts, MethodTally, RunRow, ToolTally};
 use agent_trace_analysis::filter::facts::{Group, Name};
 use agent_trace_analysis::filter::{RunFacts, Ternary};
 use agent_trace_analysis::outcomes::OutcomeSet;
@@ -10,11 +9,11 @@ use std::borrow::Cow;
 
 /// A row with what was decided about its run.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub(crate) struct Facts<'a> {
     /// The row.
-    pub row: &'a RunRow,
+    pub(crate) row: &'a RunRow,
     /// The verdict.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
 impl RunFacts for Facts<'_> {
@@ -39,7 +38,11 @@ impl RunFacts for Facts<'_> {
     }
 
     fn failed(&self) -> Ternary {
-        (self.row.failed > 0 || self.verdict == Verdict::Wrong).into()
+        match self.verdict {
+            Verdict::Right => Ternary::No,
+            Verdict::Wrong => Ternary::Yes,
+            Verdict::Unjudged => (self.row.failed > 0).into(),
+        }
     }
 
     fn clients(&self) -> Box<dyn Iterator<Item = &str> + '_> {
@@ -73,48 +76,40 @@ impl RunFacts for Facts<'_> {
         let methods = tally.methods.iter().map(move |method: &MethodTally| Group {
             count: method.calls,
             server: server(method.server),
-            method: Name::Is(&method.method),
+            method: method.method.as_deref().into(),
             target: Name::Various,
             outcomes: outcomes(&method.outcomes),
-            timed: None,
-            duration: (method.longest > 0).then_some((method.shortest, method.longest)),
+            timed: Some(method.timed),
+            duration: (method.timed > 0).then_some((method.shortest, method.longest)),
             bytes: None,
             codes: Cow::Borrowed(&[]),
             all_codes: no_codes,
         });
-        Box::new(tools.chain(methods).chain([self.rest(no_codes)]))
+        Box::new(tools.chain(methods).chain(self.rest()))
     }
 }
 
 impl Facts<'_> {
-    /// The steps that are in no other group: notifications, requests of servers, what is no
-    /// message.
-    fn rest(&self, no_codes: bool) -> Group<'_> {
+    /// The steps that are in no other group: where there are more kinds of them than are
+    /// counted apart.
+    fn rest(&self) -> Option<Group<'_>> {
         let tally = &self.row.tally;
-        let apart = tally.tools.iter().map(|tool| (tool.calls, &tool.outcomes));
-        let methods = tally.methods.iter().map(|m| (m.calls, &m.outcomes));
-        let (mut count, mut left) = (tally.steps, tally.outcomes);
-        for (calls, counts) in apart.chain(methods) {
-            count = count.saturating_sub(calls);
-            left = left.without(counts);
-        }
-        // Beyond so many, what is counted apart is not all.
-        let names = tally.tools.len() < MOST_APART && tally.methods.len() < MOST_APART;
-        Group {
+        let tools = tally.tools.iter().map(|tool| tool.calls);
+        let methods = tally.methods.iter().map(|method| method.calls);
+        let apart: u64 = tools.chain(methods).sum();
+        let count = tally.steps.saturating_sub(apart);
+        (count > 0).then(|| Group {
             count,
-            server: match &self.row.servers[..] {
-                [only] => Name::Is(only),
-                _ => Name::Various,
-            },
+            server: Name::Various,
             method: Name::Various,
             target: Name::Various,
-            outcomes: outcomes(&left),
+            outcomes: OutcomeSet::default(),
             timed: None,
             duration: None,
             bytes: None,
             codes: Cow::Borrowed(&[]),
-            all_codes: no_codes && names,
-        }
+            all_codes: false,
+        })
     }
 }
 

