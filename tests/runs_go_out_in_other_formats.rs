@@ -3,9 +3,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "../store/tests/trace_http/journal.rs"]
+mod journal;
 #[path = "support/support.rs"]
 mod support;
 
+use agent_trace_model::{Ending, Finish};
+use agent_trace_store::journal::header::KeyKind;
+use journal::Journal;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -48,7 +53,7 @@ fn steps_go_out_as_lines_and_rows() {
     assert!(
         lines
             .iter()
-            .all(|line| line["schema"] == 1 && line["run"] == Value::from(&run[..]))
+            .all(|line| line["schema"] == 1 && line["run"] == run[..])
     );
     let call = lines.iter().find(|line| line["target"] == "t").unwrap();
     assert_eq!(
@@ -132,6 +137,89 @@ fn only_runs_over_http_are_archives_and_nothing_is_overwritten() {
         );
     }
     assert_eq!(fs::read(home.at("work/taken")).unwrap(), b"mine");
+}
+
+#[test]
+fn exchanges_go_out_as_an_archive() {
+    let home = Home::new();
+    let mut j = Journal::in_folder(&home.store_folder());
+    j.open(1, KeyKind::McpSession);
+    let asked = r#"{"id":2,"method":"tools/call","params":{"name":"search"}}"#;
+    let answered = r#"{"id":2,"result":{"content":[]}}"#;
+    j.post(1, 1, asked, 200, answered);
+    let again = asked.replace('2', "3");
+    j.post(1, 2, &format!("[{again},{{\"method\":\"x\"}}]"), 202, "");
+    j.request(1, 3, "DELETE", &[]);
+    j.response(1, 3, 204, &[]);
+    j.finish(1, 3, Finish::Complete);
+    j.end(1, Ending::ClientClosed);
+    j.close();
+    home.ok(["export", "latest", "--as", "har", "-o", "x.har"]);
+    let archive: Value = serde_json::from_slice(&fs::read(home.at("work/x.har")).unwrap()).unwrap();
+    let log = &archive["log"];
+    assert_eq!(
+        (&log["version"], &log["creator"]["name"]),
+        (&"1.2".into(), &"agent-trace".into())
+    );
+    let entries = log["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 3);
+    let [first, second, third] = &entries[..] else {
+        panic!("three")
+    };
+    assert_eq!(first["request"]["postData"]["text"], asked);
+    assert_eq!(first["response"]["content"]["text"], answered);
+    assert!(
+        first["request"]["url"]
+            .as_str()
+            .unwrap()
+            .starts_with("http"),
+        "{first:#}"
+    );
+    let batch: Value =
+        serde_json::from_str(second["request"]["postData"]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(batch.as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        (&third["request"]["method"], &third["response"]["status"]),
+        (&"DELETE".into(), &204.into())
+    );
+    // Members that the format demands.
+    for entry in entries {
+        for name in [
+            "startedDateTime",
+            "time",
+            "request",
+            "response",
+            "cache",
+            "timings",
+        ] {
+            assert!(!entry[name].is_null(), "{name}");
+        }
+        for name in [
+            "method",
+            "url",
+            "httpVersion",
+            "cookies",
+            "headers",
+            "queryString",
+            "headersSize",
+            "bodySize",
+        ] {
+            assert!(!entry["request"][name].is_null(), "{name}");
+        }
+        for name in [
+            "status",
+            "statusText",
+            "httpVersion",
+            "cookies",
+            "headers",
+            "content",
+            "redirectURL",
+            "headersSize",
+            "bodySize",
+        ] {
+            assert!(!entry["response"][name].is_null(), "{name}");
+        }
+    }
 }
 
 #[test]
