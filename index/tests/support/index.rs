@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use agent_trace_analysis::outcomes;
+use agent_trace_index::opening;
 use agent_trace_index::engine::Engine;
 use agent_trace_index::engine::memory::Memory;
 use agent_trace_index::indexer::{IDLE, Indexer, verify};
@@ -58,8 +59,10 @@ impl Place {
     }
 
     pub fn story(&self, id: RunId) -> Story {
-        let story = agent_trace_index::story(&self.store, &*self.engine, id);
-        story.unwrap().expect("a run")
+        let runs = self.runs();
+        let is = |run: &&RunRow| run.id == id || run.aliases.contains(&id);
+        let run = runs.iter().find(is).expect("a run");
+        opening::story(&self.store, &*self.engine, run).unwrap()
     }
 
     /// What the rows say of each run is what its steps say.
