@@ -13,9 +13,9 @@
 //! - [`testing`]: small stories for tests
 
 pub mod align;
+pub mod check;
 pub mod diff;
 pub mod explain;
-pub mod check;
 pub mod filter;
 pub mod outcomes;
 pub mod parts;

@@ -21,8 +21,8 @@
 
 pub mod digest;
 pub mod engine;
-pub mod group;
 pub mod formats;
+pub mod group;
 pub mod keys;
 pub mod merge;
 pub mod rows;
