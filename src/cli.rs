@@ -6,12 +6,14 @@
 //! - [`serve`]: arguments of what serves HTTP
 //! - [`understand`]: arguments of what tells how a run went
 //! - [`verify`]: arguments of what proves journals
+//! - [`verdict`]: judging runs
 
 pub(crate) mod check;
 pub(crate) mod formats;
 pub(crate) mod index;
 pub(crate) mod serve;
 pub(crate) mod understand;
+pub(crate) mod verdict;
 pub(crate) mod verify;
 
 use crate::config::Flags;
@@ -126,6 +128,7 @@ pub(crate) enum Command {
     /// earlier result, notification or definition, or in earlier arguments, by which the
     /// assistant or the user brought it in. The steps that gave it follow, with the values
     /// that they were given.
+    #[command(after_long_help = understand::SAME)]
     Why(understand::Why),
     /// Show what is different between two runs
     ///
@@ -147,6 +150,13 @@ pub(crate) enum Command {
     /// Take runs into the store: from portable files, or from what other programs recorded
     #[command(after_help = formats::IMPORT)]
     Import(formats::Import),
+    /// Say whether a run was right or wrong
+    ///
+    /// A verdict counts before what happened in the run: one that was judged right has not
+    /// failed, whatever errors there were, and one that was judged wrong has. What happened is
+    /// shown all the same. A person's verdict counts before that of a check. With --check, the
+    /// exit status is 0 for right, 1 for wrong and 2 where the check could not tell.
+    Verdict(verdict::Judge),
     /// Remove runs from the disk
     Forget(Forget),
     /// Show what redaction hides in a text or in a recorded run

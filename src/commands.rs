@@ -24,6 +24,7 @@ mod show;
 mod stats;
 mod timeline;
 mod tree;
+mod verdict;
 mod verify;
 mod wait;
 mod why;
@@ -56,6 +57,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Check(args) => check::run(&args, &load()?)?,
         Command::Export(args) => export::run(&args, &load()?)?,
         Command::Import(args) => import::run(&args, &load()?)?,
+        Command::Verdict(args) => verdict::run(&args, &load()?)?,
         Command::Forget(args) => forget::run(&args, &load()?)?,
         Command::Redact(args) => redact::run(&args, &load()?)?,
         Command::Verify(args) => verify::run(&args, &load()?)?,

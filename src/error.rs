@@ -13,6 +13,7 @@ use agent_trace_store::key;
 use agent_trace_store::portable::PortableError;
 use agent_trace_store::redact::{Redactor, RuleError};
 use agent_trace_store::retention::RetentionError;
+use agent_trace_store::state::StateError;
 use owo_colors::OwoColorize;
 use std::error::Error;
 use std::io::{self, Write};
@@ -47,6 +48,8 @@ pub(crate) enum CommandError {
     Portable(#[from] PortableError),
     #[error(transparent)]
     Retention(#[from] RetentionError),
+    #[error(transparent)]
+    State(#[from] StateError),
     #[error(transparent)]
     Rule(#[from] RuleError),
     #[error("cannot relay to this URL")]

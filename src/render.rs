@@ -5,6 +5,7 @@
 pub(crate) mod escape;
 pub(crate) mod json;
 pub(crate) mod lines;
+pub(crate) mod story;
 
 pub(crate) mod summary;
 pub(crate) mod table;
@@ -15,7 +16,8 @@ use agent_trace_analysis::outcomes::Failure;
 use agent_trace_index::listing::Listed;
 use agent_trace_index::rows::{self, RunRow, StepAt};
 use agent_trace_model::story::{Session, Standing, Story};
-use agent_trace_model::{Ending, Finish, Verdict};
+use agent_trace_model::{Ending, Finish, Judge, Verdict};
+use agent_trace_store::state::Decision;
 
 /// Digits of a run's id that are shown.
 const SHORT_ID: usize = 8;
@@ -24,6 +26,24 @@ const SHORT_ID: usize = 8;
 pub(crate) fn short(id: impl std::fmt::Display) -> String {
     let mut text = id.to_string();
     text.truncate(SHORT_ID);
+    text
+}
+
+/// What was decided about a run, and by whom: `judged wrong by a check: the reason`.
+pub(crate) fn verdict(decision: &Decision) -> String {
+    let by = match decision.by {
+        Judge::Person => "a person",
+        Judge::Check => "the check command",
+        Judge::Eval => "an evaluation",
+    };
+    let mut text = match decision.verdict {
+        Verdict::Unjudged => format!("left unjudged by {by}"),
+        verdict => format!("judged {verdict} by {by}"),
+    };
+    if !decision.reason.is_empty() {
+        let reason = escape::text(decision.reason.as_bytes(), 0);
+        text.push_str(&format!(": {reason}"));
+    }
     text
 }
 
@@ -122,7 +142,10 @@ pub(crate) fn row_reason(row: &RunRow, failure: &rows::Failure) -> String {
             step => format!("{} unanswered", step.trim_matches([' ', '(', ')'])),
         },
         rows::Failure::LastCallFailed { tool, at, .. } => format!("{}{}", name(tool), step(at)),
-        rows::Failure::RefusedInHttp { method, at } => {
+        rows::Failure::TimedOut { method, at, .. } => {
+            format!("{} timed out{}", name(method), step(at))
+        }
+        rows::Failure::RefusedInHttp { method, at, .. } => {
             format!("{} refused{}", name(method), step(at))
         }
     }
@@ -144,8 +167,9 @@ pub(crate) fn row_status(run: &Listed) -> String {
     let reason = told.next().map(|failure| row_reason(row, failure));
     let damaged = marks.missing + marks.damaged + marks.unreadable > 0;
     let mut text = in_words(standing, reason.as_deref(), marks.gaps > 0, damaged);
-    if run.verdict != Verdict::Unjudged {
-        text.push_str(&format!(", judged {}", run.verdict));
+    let verdict = run.verdict();
+    if verdict != Verdict::Unjudged {
+        text.push_str(&format!(", judged {verdict}"));
     }
     text
 }

@@ -125,7 +125,35 @@ fn printed(home: &Home, words: &str) -> String {
 #[test]
 fn explain_says_what_happened_in_plain_words() {
     let home = recorded();
-    insta::assert_snapshot!(printed(&home, "explain latest"), @"");
+    insta::assert_snapshot!(printed(&home, "explain latest"), @r#"
+    run RUN editor → notes, DATE
+
+    Asked
+    editor asked notes 7 times: read twice, close once, find once, initialize once, move once, tools/list once. [steps 1-6, 8]
+    notes asked editor: elicitation/create once. [step 7]
+    step 7, arguments: {"message":"Which folder?"}
+
+    Made good
+    read failed (the tool reported a failure) and then went well with the same arguments. [steps 4-5]
+    step 4, arguments: {"note":8213}
+    step 4, answer: the notes are locked
+
+    Unanswered
+    notes was asked for close and did not answer. [step 8]
+    step 8, arguments: {"folder":"garden","force":true}
+
+    Missing in the recording
+    As far as the recording can tell, nothing is missing in it.
+
+    Not known
+    What the user wanted, and what editor answered, is not in this recording: only what went to and from servers is.
+    Whether the results were right is not known: a result that is no error may still be wrong.
+
+    Look at
+    agent-trace why RUN 8  where its arguments came from
+    agent-trace show RUN -n  all steps
+    agent-trace timeline RUN  slow steps, retries and idleness
+    "#);
     let told = home.json(["explain", "latest", "--format", "json"]);
     let topics: Vec<&str> = told["points"]
         .as_array()
@@ -146,8 +174,30 @@ fn explain_says_what_happened_in_plain_words() {
 #[test]
 fn why_follows_values_back_to_where_they_appeared() {
     let home = recorded();
-    insta::assert_snapshot!(printed(&home, "why latest 6"), @"");
-    insta::assert_snapshot!(printed(&home, "why latest 8"), @"");
+    insta::assert_snapshot!(printed(&home, "why latest 6"), @r#"
+    run RUN editor → notes, DATE
+
+    step 6 notes tools/call move({"note":8213}) = {"content":[{"text":"Moved to garden","type":"text"}]} <0.1>
+    /note: 8213
+    ← step 3 notes find, result /content/0/text (it may stand there by chance)
+    "Found note #8213: Water the plants"
+
+    step 3 notes tools/call find({"for":"water","in":"title"}) = {"content":[{"text":"Found note #8213: Water the plants","type":"text"}]} <0.1>
+    /for: water
+    from the assistant or the user: it appeared nowhere before
+    /in: title
+    ← step 2 notes tools/list, definition /tools/0/inputSchema/properties/in/enum/0 (what the server says of itself)
+    "title"
+    "#);
+    insta::assert_snapshot!(printed(&home, "why latest 8"), @r#"
+    run RUN editor → notes, DATE
+
+    step 8 notes tools/call close({"folder":"garden","force":true}) = ? (unanswered)
+    /folder: garden
+    ← step 7 editor elicitation/create, answer /content/folder (answered by the assistant or the user)
+    "garden"
+    1 value not traced: true, false, null, 0, 1 and the like are everywhere
+    "#);
     let told = home.json(["why", "latest", "8", "--format", "json"]);
     let flow = &told["chain"][0]["flows"][0];
     assert_eq!(flow["at"]["pointer"], "/folder");
@@ -170,7 +220,18 @@ fn why_follows_values_back_to_where_they_appeared() {
 #[test]
 fn tree_puts_what_the_server_asks_under_the_call() {
     let home = recorded();
-    insta::assert_snapshot!(printed(&home, "tree latest"), @"");
+    insta::assert_snapshot!(printed(&home, "tree latest"), @r#"
+    run RUN editor → notes, DATE
+    └─ notes ended
+    ├─ 1 notes initialize({"clientInfo":{"name":"x"},"protocolVersion":"2025-11-25"}) <0.1>
+    ├─ 2 notes tools/list({}) <0.1>
+    ├─ 3 notes tools/call find({"for":"water","in":"title"}) <0.1>
+    ├─ 4 notes tools/call read({"note":8213}) tool error <0.1>
+    ├─ 5 notes tools/call read({"note":8213}) <0.1>
+    ├─ 6 notes tools/call move({"note":8213}) <0.1>
+    │  └─ 7 editor elicitation/create({"message":"Which folder?"}) <0.1> (the only request that was open)
+    └─ 8 notes tools/call close({"folder":"garden","force":true}) unanswered
+    "#);
     let told = home.json(["tree", "latest", "--format", "json"]);
     let steps = &told["sessions"][0]["turns"][0]["steps"];
     assert_eq!(steps[5]["under"][0]["method"], "elicitation/create");
@@ -235,7 +296,15 @@ fn diff_tells_two_runs_apart_and_finds_a_run_equal_to_itself() {
     let said = home.run(["diff", &ids[1], &ids[0]]);
     assert_eq!(said.code, 1, "{said:?}");
     let replace = [(&ids[1][..8], "RUN-A"), (&ids[0][..8], "RUN-B")];
-    insta::assert_snapshot!(steady(&said.out, &replace), @"");
+    insta::assert_snapshot!(steady(&said.out, &replace), @r#"
+    a run RUN-A editor → notes, DATE
+    b run RUN-B editor → notes, DATE
+    ~  5  5  notes tools/call read({"note":8213})
+    arguments /note: 8213 → 77
+    answer /content/0/text: "Water the plants" → "Feed the cat"
+    +  6  notes tools/call stamp({}) = {"content":[{"text":"stamped","type":"text"}]} <0.1>
+    7 steps the same, 1 different, 0 only in a, 1 only in b
+    "#);
     let Said { out, code, .. } = home.run(["diff", &ids[1], &ids[0], "--format", "json"]);
     assert_eq!(code, 1);
     let told: Value = serde_json::from_str(&out).unwrap();
@@ -250,7 +319,18 @@ fn diff_tells_two_runs_apart_and_finds_a_run_equal_to_itself() {
 #[test]
 fn replay_shows_it_once_more_and_stops_when_it_is_told() {
     let home = recorded();
-    insta::assert_snapshot!(printed(&home, "replay latest --speed max -s 30"), @"");
+    insta::assert_snapshot!(printed(&home, "replay latest --speed max -s 30"), @r#"
+    run RUN editor → notes, DATE
+    1 TIME notes initialize({"clientInfo":{"name":"x"},"pr…) = {"serverInfo":{"name":"notes"}… <0.1>
+    2 TIME notes tools/list({}) = {"tools":[{"inputSchema":{"pro… <0.1>
+    3 TIME notes tools/call find({"for":"water","in":"title"}) = {"content":[{"text":"Found not… <0.1>
+    4 TIME notes tools/call read({"note":8213}) = tool error {"content":[{"text":"the notes… <0.1>
+    5 TIME notes tools/call read({"note":8213}) = {"content":[{"text":"Water the… <0.1>
+    6 TIME notes tools/call move({"note":8213}) <unfinished ...>
+    7 TIME editor elicitation/create({"message":"Which folder?"}) = {"action":"accept","content":{… <0.1>
+    6 TIME <... notes move resumed> = {"content":[{"text":"Moved to … <0.1>
+    8 TIME notes tools/call close({"folder":"garden","force":tru…) = ? (unanswered)
+    "#);
     let lines = home.ok([
         "replay", "latest", "--from", "7", "--speed", "max", "--format", "jsonl",
     ]);

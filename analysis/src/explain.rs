@@ -122,11 +122,10 @@ impl Points {
         steps: impl IntoIterator<Item = usize>,
         quotes: Vec<Quote>,
     ) {
-        let (told, more) = self.0.entry(topic).or_default();
-        if told.len() == TOLD {
-            *more += 1;
+        if self.is_full(topic) {
             return;
         }
+        let (told, _) = self.0.entry(topic).or_default();
         let mut steps = steps.into_iter();
         told.push(Point {
             topic,
@@ -137,8 +136,16 @@ impl Points {
         });
     }
 
+    /// Whether nothing more is told of this; then one more is counted.
+    fn is_full(&mut self, topic: Topic) -> bool {
+        let (told, more) = self.0.entry(topic).or_default();
+        let full = told.len() == TOLD;
+        *more += usize::from(full);
+        full
+    }
+
     fn has(&self, topic: Topic) -> bool {
-        self.0.contains_key(&topic)
+        self.0.get(&topic).is_some_and(|(told, _)| !told.is_empty())
     }
 
     fn done(self) -> Vec<Point> {

@@ -70,7 +70,7 @@ impl Value<'_> {
 #[derive(Debug)]
 pub struct Spot<'a> {
     path: &'a Path<'a>,
-    outer: Option<&'a Spot<'a>>,
+    outer: Option<&'a Self>,
 }
 
 impl Spot<'_> {

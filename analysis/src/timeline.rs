@@ -357,6 +357,17 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_of_no_time_is_none() {
+        let tale = Tale::new().call("a", "{}").result("{}").takes(100).at(10);
+        let story = tale.call("b", "{}").result("{}").call("c", "{}").told();
+        let limits = Limits {
+            idle: 0,
+            ..Limits::default()
+        };
+        assert_eq!(of(&story, limits).idle, []);
+    }
+
+    #[test]
     fn prompts_are_phases_too() {
         let story = Tale::new()
             .turn("a")

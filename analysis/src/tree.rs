@@ -41,7 +41,7 @@ pub struct Twig {
     /// How it is known to belong where it is.
     pub by: Option<By>,
     /// What happened because of it.
-    pub under: Vec<Twig>,
+    pub under: Vec<Self>,
 }
 
 /// How it is known that a step happened because of another.

@@ -191,14 +191,18 @@ fn trace(
             link.common += usize::from(!matches!(value, crate::scalars::Value::Other(_)));
             return;
         }
-        let whole = index.of(wanted.whole(spot, value), at);
+        let whole = wanted.whole(spot, value);
+        let whole = whole.and_then(|number| index.of(said, number, at));
         let mut sources: Vec<(&[u8], Source)> = Vec::new();
         match whole {
             Some(found) => sources.push((value.content(), origin(said, found))),
             None if kind == Kind::Short => sources.push((value.content(), Source::TooShort)),
             None => {
                 let words = values::words(value.content());
-                let words = words.filter_map(|word| Some((word, index.of(wanted.word(word), at)?)));
+                let words = words.filter_map(|word| {
+                    let found = index.of(said, wanted.word(word)?, at)?;
+                    Some((word, found))
+                });
                 sources.extend(words.map(|(word, found)| (word, origin(said, found))));
                 if sources.is_empty() {
                     sources.push((value.content(), Source::Nowhere));

@@ -90,6 +90,11 @@ impl Digests {
         }
     }
 
+    /// The rows of the sessions that are over.
+    pub fn take_done(&mut self) -> Vec<SessionRow> {
+        std::mem::take(&mut self.done)
+    }
+
     /// The rows of the sessions of which something became known since the last time.
     pub fn take_rows(&mut self, flow: &mut Flow) -> Vec<SessionRow> {
         let mut rows = std::mem::take(&mut self.done);

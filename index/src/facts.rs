@@ -38,7 +38,11 @@ impl RunFacts for Facts<'_> {
     }
 
     fn failed(&self) -> Ternary {
-        (self.row.failed > 0 || self.verdict == Verdict::Wrong).into()
+        match self.verdict {
+            Verdict::Right => Ternary::No,
+            Verdict::Wrong => Ternary::Yes,
+            Verdict::Unjudged => (self.row.failed > 0).into(),
+        }
     }
 
     fn clients(&self) -> Box<dyn Iterator<Item = &str> + '_> {

@@ -4,7 +4,7 @@
 use crate::keys;
 use crate::listing::Listed;
 use crate::local::Local;
-use crate::opening::SessionFiles;
+use crate::opening::{self, SessionFiles};
 use crate::rows::{self, RunRow};
 use crate::runs::RunsError;
 use agent_trace_model::RunId;
@@ -33,9 +33,8 @@ impl Local {
         let row = self.engine().get(&keys::run(workspace, id))?;
         let row: Option<RunRow> = row.as_deref().and_then(rows::decode);
         let row = row.ok_or_else(|| RunsError::NotFound(name.to_owned()))?;
-        let files = self.files(&row)?;
-        let verdict = self.verdict(&row);
-        let run = Listed { row, verdict };
+        let files = opening::files(&**self.engine(), &row)?;
+        let run = self.listed(row);
         Ok(Found { run, files })
     }
 

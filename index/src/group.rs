@@ -8,6 +8,8 @@
 //! with the one that began nearest to them: a server that is only listed is told no
 //! conversation.
 //!
+//! A run that was marked has what was marked, and nothing else.
+//!
 //! A trace joins and never separates: some clients begin a new one for each call, and one run
 //! must not become ten.
 //!
@@ -187,6 +189,9 @@ fn segments(atoms: &[Atom], idle: u64) -> Vec<Vec<usize>> {
     let mut open: HashMap<&GroupKey, (usize, u64)> = HashMap::new();
     for at in &order {
         let atom = &atoms[*at];
+        if matches!(atom.explicit, Some(GroupKey::Marked(_))) {
+            continue;
+        }
         for key in &atom.joins {
             let entry = open.entry(key).or_insert((*at, atom.active));
             if atom.started.saturating_sub(entry.1) < idle {

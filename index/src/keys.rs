@@ -8,11 +8,13 @@
 //! V                                          schema version and settings that rows depend on
 //! R workspace 0 run                          RunRow
 //! T workspace 0 !started run                 ()            runs, newest first
-//! L alias                                    (workspace, run): ids that a run also goes by
+//! L id                                       (workspace, run): its own id, and the others
+//!                                            that it goes by
 //! S process ordinal                          SessionRow
 //! P process                                  ProcessRow
 //! K workspace 0 key(16) process ordinal part KeyRow        parts of sessions by what joins them
-//! M process ordinal part                     run           which run a part belongs to
+//! M process ordinal part                     (workspace, run): which run a part belongs to
+//! D folder                                   when it was changed when it was read
 //! ```
 
 use crate::rows::GroupKey;
@@ -36,6 +38,8 @@ pub mod kind {
     pub const KEY: u8 = b'K';
     /// The run that each part of a session belongs to.
     pub const MEMBER: u8 = b'M';
+    /// Folders of journals: when each was changed when it was read.
+    pub const FOLDER: u8 = b'D';
 }
 
 /// The key of the row that says what the others were made by.
@@ -105,6 +109,14 @@ pub fn sessions_of(process: ProcessId) -> Vec<u8> {
 #[must_use]
 pub fn session(session: SessionId) -> Vec<u8> {
     of_session(kind::SESSION, session)
+}
+
+/// The key of a folder of journals.
+#[must_use]
+pub fn folder(name: &str) -> Vec<u8> {
+    let mut key = vec![kind::FOLDER];
+    key.extend_from_slice(name.as_bytes());
+    key
 }
 
 /// The key of a process.

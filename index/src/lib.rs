@@ -6,6 +6,7 @@
 //! - [`engine`]: where derived rows are kept
 //! - [`digest`]: from the journal of a process to rows of its sessions
 //! - [`group`]: which parts of sessions make up which run
+//! - [`indexer`]: following journals
 //! - [`merge`]: from rows of sessions to the row of a run
 //! - [`runs`]: asking, wherever the index is
 //! - [`protocol`]: what is asked and answered
@@ -23,6 +24,7 @@ pub mod digest;
 pub mod engine;
 pub mod formats;
 pub mod group;
+pub mod indexer;
 pub mod keys;
 pub mod merge;
 pub mod rows;
@@ -40,8 +42,10 @@ mod place;
 pub mod protocol;
 pub mod runs;
 pub mod stats;
+mod turns;
 
 pub use access::Access;
+pub use indexer::{IndexError, Indexer};
 pub use local::Local;
 pub use owner::{Owner, Settings};
 pub use place::SCHEMA;

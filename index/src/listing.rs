@@ -14,6 +14,7 @@ use crate::runs::RunsError;
 use agent_trace_analysis::filter::{Filter, Settings, Ternary};
 use agent_trace_model::{RunId, Verdict};
 use agent_trace_store::search::Words;
+use agent_trace_store::state::Decision;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -69,8 +70,29 @@ pub struct RunsPage {
 pub struct Listed {
     /// What is known of it.
     pub row: RunRow,
-    /// What was decided about it.
-    pub verdict: Verdict,
+    /// What was decided about it, if anything was.
+    pub decision: Option<Decision>,
+}
+
+impl Listed {
+    /// Whether it failed: by what was decided about it, else by what happened.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        match self.verdict() {
+            Verdict::Right => false,
+            Verdict::Wrong => true,
+            Verdict::Unjudged => self.row.failed > 0,
+        }
+    }
+
+    /// The verdict about it.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.decision
+            .as_ref()
+            .map(|decision| decision.verdict)
+            .unwrap_or_default()
+    }
 }
 
 /// A place in the list of runs: after this run.
@@ -214,9 +236,9 @@ impl Local {
             let row: Option<RunRow> = row.as_deref().and_then(rows::decode);
             if let Some(row) = row.filter(|row| query.probes || !row.probe) {
                 at.seen += 1;
-                let verdict = self.verdict(&row);
-                let failed = row.failed > 0 || verdict == Verdict::Wrong;
-                let run = Listed { row, verdict };
+                let run = self.listed(row);
+                let verdict = run.verdict();
+                let failed = run.failed();
                 let facts = Facts {
                     row: &run.row,
                     verdict,
@@ -267,14 +289,14 @@ impl Local {
 
     /// Whether a run matches, by its journal.
     fn matches(&self, asked: &Asked<'_>, run: &Listed) -> Result<bool, RunsError> {
-        let files = self.files(&run.row)?;
+        let files = opening::files(&**self.engine(), &run.row)?;
         let paths = files.iter().flat_map(|files| files.paths(self.store()));
         let paths: Vec<_> = paths.collect();
         if !asked.words.is_empty() && matches!(asked.words.may_be_in(&paths), Ok(false)) {
             return Ok(false);
         }
         let story = opening::open(self.store(), &run.row, &files)?.story(&run.row);
-        Ok(asked.filter.matches_run(&story, run.verdict))
+        Ok(asked.filter.matches_run(&story, run.verdict()))
     }
 }
 

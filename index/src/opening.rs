@@ -1,12 +1,13 @@
 //! From a run's row to its story: the files that hold its sessions are found, read, and cut to
 //! the parts that belong to the run.
 
+use crate::engine::{Engine, EngineError};
 use crate::keys;
-use crate::local::Local;
 use crate::rows::{self, ProcessRow, RunRow, SessionRow};
 use crate::runs::RunsError;
+use crate::turns;
 use agent_trace_model::SessionId;
-use agent_trace_model::story::{Story, Turn};
+use agent_trace_model::story::Story;
 use agent_trace_store::Store;
 use agent_trace_store::journal::reader::OpenError;
 use agent_trace_store::layout::SegmentPath;
@@ -49,33 +50,42 @@ impl SessionFiles {
     }
 }
 
-impl Local {
-    /// Which files hold the sessions of a run.
-    pub(crate) fn files(&self, row: &RunRow) -> Result<Vec<SessionFiles>, RunsError> {
-        let sessions: BTreeSet<SessionId> = row.slices.iter().map(|s| s.session).collect();
-        let mut all = Vec::with_capacity(sessions.len());
-        for session in sessions {
-            let own = self.engine().get(&keys::session(session))?;
-            let process = self.engine().get(&keys::process(session.process))?;
-            let own: Option<SessionRow> = own.as_deref().and_then(rows::decode);
-            let process: Option<ProcessRow> = process.as_deref().and_then(rows::decode);
-            let (Some(own), Some(process)) = (own, process) else {
-                continue;
-            };
-            let (first, last) = own.files;
-            let files = process.files.into_iter();
-            all.push(SessionFiles {
-                session,
-                started: own.started,
-                http: process.http,
-                files: files
-                    .filter(|file| (first..=last).contains(&file.number))
-                    .map(|file| (file.number, file.folder))
-                    .collect(),
-            });
-        }
-        Ok(all)
+/// Which files hold the sessions of a run.
+///
+/// # Errors
+/// When the index cannot be read.
+pub fn files(engine: &dyn Engine, row: &RunRow) -> Result<Vec<SessionFiles>, EngineError> {
+    let sessions: BTreeSet<SessionId> = row.slices.iter().map(|s| s.session).collect();
+    let mut all = Vec::with_capacity(sessions.len());
+    for session in sessions {
+        let own = engine.get(&keys::session(session))?;
+        let process = engine.get(&keys::process(session.process))?;
+        let own: Option<SessionRow> = own.as_deref().and_then(rows::decode);
+        let process: Option<ProcessRow> = process.as_deref().and_then(rows::decode);
+        let (Some(own), Some(process)) = (own, process) else {
+            continue;
+        };
+        let (first, last) = own.files;
+        let within = |number: u32| !process.http || (first..=last).contains(&number);
+        let files = process.files.into_iter();
+        let files = files.filter(|file| within(file.number));
+        all.push(SessionFiles {
+            session,
+            started: own.started,
+            http: process.http,
+            files: files.map(|file| (file.number, file.folder)).collect(),
+        });
     }
+    Ok(all)
+}
+
+/// The story of the run of this row.
+///
+/// # Errors
+/// When the index or all of a session's files cannot be read.
+pub fn story(store: &Store, engine: &dyn Engine, row: &RunRow) -> Result<Story, RunsError> {
+    let files = files(engine, row)?;
+    Ok(open(store, row, &files)?.story(row))
 }
 
 /// The sessions of a run, read from their journals.
@@ -120,27 +130,20 @@ impl Opened {
     /// The run as one story.
     #[must_use]
     pub fn story(&self, row: &RunRow) -> Story {
-        let parts: Vec<(&Session, Vec<Range<u64>>)> = self
-            .sessions
-            .iter()
-            .map(|session| {
-                let id = session.entry.session;
-                let own = row.slices.iter().filter(|slice| slice.session == id);
-                (session, own.map(|slice| slice.from..slice.to).collect())
-            })
+        let spans = |session: &Session| {
+            let id = session.entry.session;
+            let own = row.slices.iter().filter(|slice| slice.session == id);
+            own.map(|slice| slice.from..slice.to).collect()
+        };
+        let spans: Vec<Vec<Range<u64>>> = self.sessions.iter().map(spans).collect();
+        let parts = self.sessions.iter().zip(&spans);
+        let parts: Vec<_> = parts
+            .map(|(session, spans)| (session, &spans[..]))
             .collect();
         let mut story = trace::story::of_parts(row.id, row.aliases.clone(), &parts);
-        let turns = row.turns.iter().map(|turn| Turn {
-            id: turn.id.clone(),
-            started: turn.started,
-        });
-        story.turns = turns.collect();
-        for step in &mut story.steps {
-            let begun = story
-                .turns
-                .partition_point(|turn| turn.started <= step.wall);
-            step.turn = begun.checked_sub(1);
-        }
+        story.workspace.clone_from(&row.workspace);
+        story.project.clone_from(&row.project);
+        turns::fill(&mut story, row);
         story
     }
 }

@@ -177,8 +177,10 @@ pub struct ProcessRow {
     pub workspace: String,
     /// Its files in their order.
     pub files: Vec<FileRow>,
-    /// Whether it has ended, so that its files are no longer written.
+    /// Whether it is sure that its files are no longer written.
     pub finished: bool,
+    /// Whether its rows say that it has ended.
+    pub ended: bool,
     /// Whether it relays HTTP, so that it may have many sessions.
     pub http: bool,
     /// How many records were read.

@@ -1,6 +1,7 @@
 //! Asking what was recorded, wherever the index is.
 
 use crate::engine::EngineError;
+use crate::indexer::IndexError;
 use crate::protocol::{Query, Reply, VERSION, Wrong};
 use agent_trace_store::journal::reader::OpenError;
 use std::io;
@@ -101,6 +102,9 @@ pub enum RunsError {
     /// A journal cannot be read.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The journals cannot be listed.
+    #[error("cannot read the store")]
+    Store(#[source] io::Error),
     /// A fault of this program.
     #[error("answering failed")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -151,6 +155,15 @@ impl From<Wrong> for RunsError {
             Wrong::NotFound(name) => Self::NotFound(name),
             Wrong::Ambiguous { name, count } => Self::Ambiguous { name, count },
             Wrong::Other(text) => Self::Wrong(text),
+        }
+    }
+}
+
+impl From<IndexError> for RunsError {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Store(error) => Self::Store(error),
+            IndexError::Engine(error) => Self::Engine(error),
         }
     }
 }

@@ -65,7 +65,7 @@ impl Local {
             stats.warnings.extend(page.warnings);
             for run in &page.runs {
                 stats.runs += 1;
-                stats.failed += u64::from(run.row.failed > 0);
+                stats.failed += u64::from(run.failed());
                 for tool in &run.row.tally.tools {
                     let server = run.row.servers.get(usize::from(tool.server));
                     let key = (server.cloned().unwrap_or_default(), tool.tool.clone());

@@ -6,6 +6,16 @@ use clap::{Args, ValueEnum};
 use std::str::FromStr;
 use std::time::Duration;
 
+/// What `why --help` says of values.
+pub(crate) const SAME: &str = "\
+When two values are the same:
+  A number, or a string of four characters and more, is the same as a string or number with the
+  same text, and as whole words in a text. Where a plain word or a short number may stand in a
+  text by chance, this is said. Numbers are compared by their text: 1.0 is not 1.
+  Shorter strings and numbers below 100 count under a member of the same name only; true, false,
+  null, 0, 1 and single characters are not traced.
+  Of a string that appeared nowhere as a whole, words with a digit in them are looked for.";
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
     #[default]

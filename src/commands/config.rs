@@ -40,6 +40,9 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
     );
     let (admin, drain, workers) = (config.admin(), config.drain(), config.workers());
     let gap = config.session_gap();
+    let words = |words: &Vec<String>| escape::text(words.join(" ").as_bytes(), 0);
+    let check = limit(config.file.check.command.as_ref().map(words));
+    let (timeout, slow) = (config.check_timeout(), config.slow());
     let admin_address = admin.0.map_or("off".into(), |address| address.to_string());
     let mut rows = vec![
         row(
@@ -57,6 +60,9 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
         row("redact.rule", rules.0, &rules.1),
         row("retention.max_age", age.0, &age.1),
         row("retention.max_bytes", size.0, &size.1),
+        row("check.command", check.0, &check.1),
+        row("check.timeout", units::shown(timeout.0), &timeout.1),
+        row("steps.slow", units::shown(slow.0), &slow.1),
         row("daemon.listen", admin_address, &admin.1),
         row("daemon.drain", units::shown(drain.0), &drain.1),
         row("daemon.workers", workers.0.to_string(), &workers.1),

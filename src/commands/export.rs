@@ -8,7 +8,6 @@ use crate::render::{escape, short};
 use agent_trace_index::formats::export::{self, Format, Left};
 use agent_trace_index::formats::strace::write::Folder;
 use agent_trace_store::portable;
-use agent_trace_store::trace::Sessions;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -34,9 +33,8 @@ pub(crate) fn run(args: &Export, config: &Config) -> Result<u8, CommandError> {
 
 /// Looks that all runs are there, before anything is written.
 fn find_all(args: &Export, config: &Config) -> Result<(), CommandError> {
-    let store = config.store();
     for run in &args.runs {
-        store.find(run)?;
+        query::find(config, run)?;
     }
     Ok(())
 }
@@ -113,22 +111,33 @@ fn as_portable(args: &Export, config: &Config) -> Result<u8, CommandError> {
             hint: "export them one by one",
         });
     };
-    let store = config.store();
-    let run = store.find(run)?;
-    let bytes = portable::export(&store, &run)?;
-    if args.output.as_deref() == Some(Path::new("-")) {
-        let mut out = io::stdout().lock();
-        out.write_all(&bytes)?;
-        out.flush()?;
-        return Ok(exit::SUCCESS);
+    let (id, sessions) = query::entries(config, run)?;
+    let (store, several) = (config.store(), sessions.len() > 1);
+    if several && args.output.is_some() {
+        return Err(CommandError::Usage {
+            what: format!("the run has {} sessions, each a file", sessions.len()),
+            hint: "leave --output out: the files get names of their own",
+        });
     }
-    let default = || PathBuf::from(format!("{}.atrace", short(run.id)));
-    let path = args.output.clone().unwrap_or_else(default);
-    portable::write(&path, &bytes).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => CommandError::Exists { path: path.clone() },
-        _ => CommandError::path(&path)(error),
-    })?;
-    let (id, path) = (short(run.id), path.display());
-    writeln!(anstream::stdout(), "wrote run {id} to {path}")?;
+    for (number, session) in sessions.iter().enumerate() {
+        let bytes = portable::export(&store, session)?;
+        if args.output.as_deref() == Some(Path::new("-")) {
+            let mut out = io::stdout().lock();
+            out.write_all(&bytes)?;
+            out.flush()?;
+            continue;
+        }
+        let default = || match several {
+            true => PathBuf::from(format!("{}.{}.atrace", short(id), number + 1)),
+            false => PathBuf::from(format!("{}.atrace", short(id))),
+        };
+        let path = args.output.clone().unwrap_or_else(default);
+        portable::write(&path, &bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => CommandError::Exists { path: path.clone() },
+            _ => CommandError::path(&path)(error),
+        })?;
+        let (id, path) = (short(id), path.display());
+        writeln!(anstream::stdout(), "wrote run {id} to {path}")?;
+    }
     Ok(exit::SUCCESS)
 }

@@ -277,7 +277,12 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         // Without the moments, which are local.
         let lines = text.lines().map(|line| [&line[..5], &line[18..]].concat());
-        insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @"");
+        insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
+        1 notes tools/call slow({}) <unfinished ...>
+        2 notes tools/call quick({}) = {"content":[{"type":"text","text":"y"}]} <0.010>
+        1 <... notes slow resumed> = {"content":[{"type":"text","text":"x"}]} <0.100>
+        3 notes tools/call lost({}) = ? (unanswered)
+        "#);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
         match args.format {
             Format::Text => print(&mut out, run, &story, &filter, args)?,
             Format::Json | Format::Jsonl => {
-                for step in filter.over(&story, run.verdict).steps() {
+                for step in filter.over(&story, run.verdict()).steps() {
                     let hit = serde_json::to_value(Hit {
                         run: run.row.id.to_string(),
                         step: StepLine::of(&story, step),
@@ -91,6 +91,6 @@ fn print(
         numbers: true,
         stderr: false,
     };
-    let matcher = filter.over(story, run.verdict);
+    let matcher = filter.over(story, run.verdict());
     lines::steps(out, story, matcher.steps(), options)
 }

@@ -14,7 +14,7 @@ use crate::error::{CommandError, exit};
 use crate::query::{self, Opened};
 use crate::render::escape::{self, text};
 use crate::render::json::{self, RunDocument, StepLine};
-use crate::render::{lines, reason, short, standing, status, summary, time};
+use crate::render::{lines, reason, short, standing, status, summary, time, verdict};
 use agent_trace_analysis::outcomes::failures;
 use agent_trace_model::Ending;
 use agent_trace_model::step::Step;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
     }
     let matcher = filter
         .as_ref()
-        .map(|filter| filter.over(&story, run.verdict));
+        .map(|filter| filter.over(&story, run.verdict()));
     let wanted = |step: &&Step| matcher.as_ref().is_none_or(|matcher| matcher.step(step));
     let steps = || story.steps.iter().filter(wanted);
     if args.summary {
@@ -64,6 +64,9 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
             head(&mut out, &story)?;
             lines::print(&mut out, &story, steps(), options(args))?;
             foot(&mut out, &story, args)?;
+            if let Some(decision) = &run.decision {
+                writeln!(out, "    {}", verdict(decision))?;
+            }
         }
         Format::Json => json::line(&RunDocument::of(&run, &story, steps().map(line).collect()))?,
         Format::Jsonl => steps().map(line).try_for_each(|line| json::line(&line))?,

@@ -62,12 +62,8 @@ pub(crate) fn run(args: &Verify, config: &Config) -> Result<u8, CommandError> {
 
 /// The processes that recorded a run.
 fn processes(config: &Config, name: &str) -> Result<Vec<ProcessId>, CommandError> {
-    let processes: BTreeSet<ProcessId> = match query::story(config, name) {
-        Ok(story) => story.sessions.iter().map(|s| s.id.process).collect(),
-        // What can't be read is what is asked about.
-        Err(CommandError::Open(_)) => [config.store().find(name)?.session.process].into(),
-        Err(error) => return Err(error),
-    };
+    let files = query::find(config, name)?.files;
+    let processes: BTreeSet<ProcessId> = files.iter().map(|f| f.session.process).collect();
     Ok(processes.into_iter().collect())
 }
 

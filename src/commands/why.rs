@@ -148,7 +148,7 @@ fn word(part: Part) -> &'static str {
 
 fn remark(origin: &Origin) -> &'static str {
     match (origin.origin, origin.likeness) {
-        (_, Likeness::Word) => " (a plain word: it may stand there by chance)",
+        (_, Likeness::Word) => " (it may stand there by chance)",
         (Part::Arguments, _) => " (brought in there by the assistant or the user)",
         (Part::Answer, _) => " (answered by the assistant or the user)",
         (Part::Definition, _) => " (what the server says of itself)",

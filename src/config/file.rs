@@ -22,6 +22,8 @@ pub(crate) struct File {
     pub(crate) redact: Redact,
     pub(crate) retention: Retention,
     pub(crate) daemon: Daemon,
+    pub(crate) check: Check,
+    pub(crate) steps: Steps,
     /// `[[relay]]`; empty once they have become listeners.
     pub(super) relay: Vec<Table>,
 }
@@ -51,6 +53,24 @@ pub(crate) struct Retention {
     pub(crate) max_age: Option<Duration>,
     #[serde(deserialize_with = "bytes")]
     pub(crate) max_bytes: Option<u64>,
+}
+
+/// `[check]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Check {
+    /// The program and its arguments.
+    pub(crate) command: Option<Vec<String>>,
+    #[serde(deserialize_with = "duration")]
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// `[steps]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Steps {
+    #[serde(deserialize_with = "duration")]
+    pub(crate) slow: Option<Duration>,
 }
 
 /// `[daemon]`

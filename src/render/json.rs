@@ -9,7 +9,7 @@ use super::{escape, row_reason};
 use agent_trace_index::listing::Listed;
 use agent_trace_model::step::{Step, StepKind};
 use agent_trace_model::story::{KeyKind, Session, Standing, Story};
-use agent_trace_model::{Finish, Stream, Verdict};
+use agent_trace_model::{Finish, Judge, Stream, Verdict};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -69,7 +69,13 @@ pub(crate) struct RunLine<'a> {
     failures: Vec<String>,
     /// Errors of tools that a later success made good.
     recovered: u64,
+    /// What was decided about it: `right`, `wrong` or `unjudged`.
     verdict: Verdict,
+    /// Who decided: `person`, `check` or `eval`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict_by: Option<Judge>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    verdict_reason: &'a str,
     gaps: u64,
     /// Records that are missing, or as far as is known parts of files that cannot be read.
     damaged: u64,
@@ -80,6 +86,7 @@ impl<'a> RunLine<'a> {
     pub(crate) fn of(run: &'a Listed) -> Self {
         let row = &run.row;
         let marks = &row.tally.marks;
+        let decision = run.decision.as_ref();
         let mut sessions: Vec<String> = Vec::new();
         for slice in &row.slices {
             let id = slice.session.to_string();
@@ -104,7 +111,9 @@ impl<'a> RunLine<'a> {
             failed_calls: row.tally.failed_calls(),
             failures: row.failures.iter().map(|f| row_reason(row, f)).collect(),
             recovered: row.recovered,
-            verdict: run.verdict,
+            verdict: run.verdict(),
+            verdict_by: decision.map(|decision| decision.by),
+            verdict_reason: decision.map_or("", |decision| &decision.reason),
             gaps: marks.gaps,
             damaged: marks.missing.max(marks.damaged + marks.unreadable),
             session_ids: sessions,
@@ -252,14 +261,14 @@ pub(crate) struct StepLine<'a> {
 /// A message as it was recorded.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Recorded<'a> {
+pub(super) enum Recorded<'a> {
     Json(&'a RawValue),
     Joined(Box<RawValue>),
     Text(Cow<'a, str>),
 }
 
 impl<'a> Recorded<'a> {
-    fn of(text: &'a [u8]) -> Self {
+    pub(super) fn of(text: &'a [u8]) -> Self {
         let json: Option<&RawValue> = std::str::from_utf8(text)
             .ok()
             .and_then(|text| serde_json::from_str(text).ok());

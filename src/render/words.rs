@@ -42,10 +42,12 @@ pub(crate) fn head(story: &Story) -> String {
     )
 }
 
-/// Who was asked or told: the server, or of what the server says the client.
+/// Who was asked or told: the server, or of what the server says the client. What is no
+/// message is told of the server.
 fn asked(story: &Story, step: &Step) -> String {
     let session = story.session(step);
-    let name = session.map_or("?", |session| match step.is_clients() {
+    let of_server = step.is_clients() || step.kind == StepKind::Stray;
+    let name = session.map_or("?", |session| match of_server {
         true => &session.server,
         false => &session.client,
     });
@@ -221,7 +223,12 @@ mod tests {
             };
             anstream::adapter::strip_str(&line).to_string()
         });
-        insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @"");
+        insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
+        notes tools/call read({"n":7}) = tool error {"content":[{"type":"text","text":"no \u{9b}"… <0.010>
+        notes tools/call x\u{1b}[2J() = error -1 "\u{202e}" <0.010>
+        notes output: hello\u{7}
+        editor roots/list({}) = ? (unanswered)
+        "#);
     }
 
     #[test]

@@ -124,6 +124,37 @@ impl Store {
         Ok(aside)
     }
 
+    /// The folders of journals and sealed segments: their names, and when something was last
+    /// added to or removed from each, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn folders(&self) -> io::Result<Vec<(String, u64)>> {
+        let mut folders = Vec::new();
+        for folder in entries(&self.root.join("journal"))? {
+            let Some(name) = folder.file_name().and_then(|name| name.to_str()) else {
+                continue;
+            };
+            let data = match folder.metadata() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                data => data?,
+            };
+            if data.is_dir() {
+                folders.push((name.to_owned(), changed(&data)));
+            }
+        }
+        Ok(folders)
+    }
+
+    /// The journals and sealed segments in one folder, in no particular order.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn segments_in(&self, folder: &str) -> io::Result<Vec<SegmentPath>> {
+        let files = entries(&self.day(folder))?;
+        Ok(files.into_iter().filter_map(SegmentPath::parse).collect())
+    }
+
     /// How many bytes the disk under the store still takes, where that can be known.
     #[must_use]
     pub fn free_space(&self) -> Option<u64> {
@@ -290,6 +321,15 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// When a file was changed, in nanoseconds since 1970; 0 where that is not known.
+pub(crate) fn changed(data: &std::fs::Metadata) -> u64 {
+    let since = data.modified().ok();
+    let since = since.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    since.map_or(0, |since| {
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    })
+}
+
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     match folder.read_dir() {
         Ok(list) => list.map(|entry| Ok(entry?.path())).collect(),
@@ -329,6 +369,15 @@ impl SegmentPath {
             JOURNAL_ENDING
         };
         format!("{process}.{number}.{ending}")
+    }
+
+    /// Its length in bytes, and when it was changed, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn state(&self) -> io::Result<(u64, u64)> {
+        let data = self.path.metadata()?;
+        Ok((data.len(), changed(&data)))
     }
 
     /// What a file of the journal is, by its name; none where the name is none of ours.

@@ -33,7 +33,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 pub use exchange::Exchange;
-pub(crate) use listing::{Scan, is_live, processes};
+pub use listing::is_live;
+pub(crate) use listing::{Scan, processes};
 pub(crate) use read::removed;
 pub use session::Session;
 pub use step::Step;

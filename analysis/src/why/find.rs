@@ -33,12 +33,21 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Where a value appeared before this piece.
-    pub(super) fn of(&self, number: Option<usize>, piece: usize) -> Option<&Found> {
-        let number = number?;
+    /// Where a value appeared before this piece. Where it was surely given counts more than a
+    /// place where it may stand by chance, but not where it was used only: the word in a text
+    /// before that may be where it was taken from.
+    pub(super) fn of(&self, said: &[Said<'_>], number: usize, piece: usize) -> Option<&Found> {
         let before = |found: &&Found| found.piece < piece;
         let sure = self.sure[number].as_ref().filter(before);
-        sure.or_else(|| self.perhaps[number].as_ref().filter(before))
+        let perhaps = self.perhaps[number].as_ref().filter(before);
+        match (sure, perhaps) {
+            (Some(sure), Some(perhaps)) => {
+                let is_used = said[sure.piece].part.is_taken();
+                let first = is_used && perhaps.piece < sure.piece;
+                Some(if first { perhaps } else { sure })
+            }
+            (sure, perhaps) => sure.or(perhaps),
+        }
     }
 }
 
@@ -55,7 +64,7 @@ pub(super) fn first(said: &[Said<'_>], wanted: &Wanted) -> Index {
     };
     for (at, piece) in said.iter().enumerate() {
         values::each(piece, &mut |spot, value| {
-            search.look(at, piece.part, spot, value)
+            search.look(at, piece.part, spot, value);
         });
     }
     search.index

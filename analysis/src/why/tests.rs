@@ -127,6 +127,22 @@ fn what_is_said_later_or_at_the_same_time_is_no_source() {
 }
 
 #[test]
+fn that_a_value_was_used_before_does_not_hide_where_it_came_from() {
+    let story = Tale::new()
+        .call("find", "{}")
+        .text("note #8213")
+        .call("read", r#"{"note":8213}"#)
+        .text("x")
+        .call("move", r#"{"note":8213}"#)
+        .told();
+    insta::assert_snapshot!(told(&story, 3), @r#"
+    step 3
+      /note "8213" from 1 Result /content/0/text Word "note #8213"
+    step 1
+    "#);
+}
+
+#[test]
 fn what_the_server_tells_and_the_user_answers_are_sources() {
     let story = Tale::new()
         .told_by_server("notifications/message", r#"{"data":"build-77 is ready"}"#)

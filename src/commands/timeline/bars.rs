@@ -113,6 +113,10 @@ impl Picture<'_> {
         let step = &self.story.steps[bar.step];
         let took = step.duration.map_or(String::new(), seconds);
         let drawn = self.drawn(bar);
+        let drawn = match took.is_empty() {
+            true => drawn.trim_end(),
+            false => &drawn,
+        };
         let drawn = match step.outcome.is_failure() {
             true => drawn.red().to_string(),
             false if bar.slow.is_some() => drawn.yellow().to_string(),
@@ -268,7 +272,25 @@ mod tests {
 
     #[test]
     fn bars_are_aligned_and_fit() {
-        insta::assert_snapshot!(printed(&story(), 90), @"");
+        insta::assert_snapshot!(printed(&story(), 90), @"
+        connect 10ms
+            1   0.000000 notes initialize               █                                   0.010
+            2      0.010 notes notifications/initializ…  ·
+        list 10ms
+            3      0.010 notes tools/list                █                                  0.010
+        work 100ms
+            4      0.020 notes read_note                  ██████                            0.040
+                         tool error
+            5      0.060 notes read_note                        ████████                    0.060
+                         attempt 2, first in step 4
+        ── idle 59.8s ──
+        work 100ms
+            6     60.000 notes a_tool_with_a_name_that…                 ██████████████      0.100
+            7     60.050 notes other                                           ·
+                         unanswered, 2 at once
+        busy 220ms of 1m00s, idle 59.8s in 1 pause, up to 2 at once (step 7), 2 failed steps,
+        1 retry
+        ");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The bytes of a state log.
 //!
 //! ```text
-//! file    magic(8) = 89 41 54 53 0D 0A 1A 0A   u16 major   u16 minor   u32 0   records…
+//! file    magic(8) = 89 41 54 4C 0D 0A 1A 0A   u16 major   u16 minor   u32 0   records…
 //! ```
 //! A record is one of a journal (kind 3, session 0). Its sequence numbers grow; where entries
 //! were removed there are holes.
@@ -14,7 +14,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-const MAGIC: [u8; 8] = *b"\x89ATS\r\n\x1a\n";
+const MAGIC: [u8; 8] = *b"\x89ATL\r\n\x1a\n";
 /// Files of another major version cannot be read.
 const MAJOR: u16 = 1;
 /// A newer minor version only adds what an older reader may skip.

@@ -12,23 +12,24 @@ use std::ops::Range;
 /// The story of a run that is made of these sessions.
 #[must_use]
 pub fn of(id: RunId, aliases: Vec<RunId>, sessions: &[&Session]) -> Story {
-    // A span of time, and no list of numbers.
-    #[allow(clippy::single_range_in_vec_init)]
-    let parts: Vec<_> = sessions.iter().map(|s| (*s, vec![0..u64::MAX])).collect();
-    of_parts(id, aliases, &parts)
+    let all: Vec<(&Session, &[Range<u64>])> = sessions.iter().map(|s| (*s, &ALL[..])).collect();
+    of_parts(id, aliases, &all)
 }
 
-/// The story of a run that is made of these parts of sessions: those spans of the monotonic
-/// clock of the session's recorder, in nanoseconds, in which its steps began.
+/// All of a session.
+const ALL: [Range<u64>; 1] = [0..u64::MAX];
+
+/// The story of a run that is made of parts of these sessions: of each what began in one of
+/// these spans of the monotonic clock of its recorder, in nanoseconds.
 #[must_use]
-pub fn of_parts(id: RunId, aliases: Vec<RunId>, parts: &[(&Session, Vec<Range<u64>>)]) -> Story {
-    let mut order: Vec<_> = parts.iter().collect();
+pub fn of_parts(id: RunId, aliases: Vec<RunId>, sessions: &[(&Session, &[Range<u64>])]) -> Story {
+    let mut order = sessions.to_vec();
     order.sort_by_key(|(session, _)| (session.entry.started, session.entry.session));
     let first = order.first().map(|(session, _)| &session.entry.header);
     let mut steps: Vec<step::Step> = Vec::new();
     for (position, (session, spans)) in order.iter().enumerate() {
-        let own = |step: &&Step| is_in(spans, step.monotonic);
-        let told = session.steps.iter().filter(own);
+        let told = session.steps.iter();
+        let told = told.filter(|step| holds(spans, step.monotonic));
         steps.extend(told.map(|step| self::step(session, step, position)));
     }
     // Within a session the order is that of the monotonic clock, which this keeps.
@@ -39,61 +40,40 @@ pub fn of_parts(id: RunId, aliases: Vec<RunId>, parts: &[(&Session, Vec<Range<u6
         step.number = position + 1;
     }
     let workspace = first.map(|header| header.workspace.clone());
+    let told = |(session, spans): (&Session, &[Range<u64>])| part(session, spans);
     Story {
         id,
         aliases,
         workspace: workspace.unwrap_or_default(),
         project: first.and_then(|header| header.project.clone()),
-        sessions: order
-            .iter()
-            .map(|(session, spans)| part(session, spans))
-            .collect(),
+        sessions: order.into_iter().map(told).collect(),
         turns: Vec::new(),
         steps,
     }
 }
 
-fn is_in(spans: &[Range<u64>], monotonic: u64) -> bool {
-    spans.iter().any(|span| span.contains(&monotonic))
-}
-
-/// What a story tells of these spans of a session.
-fn part(session: &Session, spans: &[Range<u64>]) -> story::Session {
-    let mut part = self::session(session);
-    if spans.iter().any(|span| *span == (0..u64::MAX)) {
-        return part;
-    }
-    let own = |envelope: &Envelope| is_in(spans, envelope.monotonic);
-    let lines = session.errors.iter().filter(|r| own(&r.envelope));
-    part.stderr = lines.map(line).collect();
-    let gaps = session.gaps.iter().filter(|(envelope, _)| own(envelope));
-    part.gaps = gaps.map(gap).collect();
-    part.exchanges
-        .retain(|_, exchange| is_in(spans, exchange.monotonic));
-    let own = session
-        .steps
+/// Whether a moment is in one of these spans. The last moment there is belongs to what is
+/// open.
+fn holds(spans: &[Range<u64>], moment: u64) -> bool {
+    let open = |span: &Range<u64>| span.end == u64::MAX && moment >= span.start;
+    spans
         .iter()
-        .filter(|step| is_in(spans, step.monotonic));
-    let (mut first, mut last) = (None, None);
-    for step in own {
-        first.get_or_insert(step.wall);
-        last = last.max(Some(step.wall.saturating_add(step.duration.unwrap_or(0))));
-    }
-    if !is_in(spans, 0) {
-        part.started = first.unwrap_or(part.started);
-    }
-    if !spans.iter().any(|span| span.end == u64::MAX) {
-        part.last = last.unwrap_or(part.last);
-        // How the session ended is told where it did.
-        part.standing = Standing::Ended;
-        part.end = None;
-    }
-    part
+        .any(|span| span.contains(&moment) || open(span))
 }
 
 /// What a story tells of a session.
 #[must_use]
 pub fn session(session: &Session) -> story::Session {
+    part(session, &ALL)
+}
+
+/// What it tells of parts of one.
+fn part(session: &Session, spans: &[Range<u64>]) -> story::Session {
+    let within = |envelope: &Envelope| holds(spans, envelope.monotonic);
+    let begins = spans.iter().any(|span| span.start == 0);
+    let ends = spans.iter().any(|span| span.end == u64::MAX);
+    let frames = session.frames.iter().map(|frame| &frame.record.envelope);
+    let walls = || frames.clone().filter(|e| within(e)).map(|e| e.wall);
     story::Session {
         id: session.entry.session,
         server: session.server().to_owned(),
@@ -107,13 +87,37 @@ pub fn session(session: &Session) -> story::Session {
         user_agent: session.opening.user_agent.clone(),
         redacted: session.entry.header.redaction.on,
         digested: session.entry.header.bodies == Bodies::Digest,
-        started: session.entry.started,
-        last: session.last,
-        standing: session.standing(),
+        started: match begins {
+            true => session.entry.started,
+            false => walls().min().unwrap_or(session.entry.started),
+        },
+        last: match ends {
+            true => session.last,
+            false => walls().max().unwrap_or(session.last),
+        },
+        standing: match ends {
+            true => session.standing(),
+            false => Standing::Ended,
+        },
         end: session.end.as_ref().map(|end| end.end.clone()),
-        exchanges: session.exchanges.clone(),
-        stderr: session.errors.iter().map(line).collect(),
-        gaps: session.gaps.iter().map(gap).collect(),
+        exchanges: session
+            .exchanges
+            .iter()
+            .filter(|(_, exchange)| holds(spans, exchange.monotonic))
+            .map(|(number, exchange)| (*number, exchange.clone()))
+            .collect(),
+        stderr: session
+            .errors
+            .iter()
+            .filter(|record| within(&record.envelope))
+            .map(line)
+            .collect(),
+        gaps: session
+            .gaps
+            .iter()
+            .filter(|(envelope, _)| within(envelope))
+            .map(gap)
+            .collect(),
         missing: session.missing,
         damaged: session.damage.iter().map(|damage| damage.bytes).sum(),
         unreadable: session.unreadable.iter().map(ToString::to_string).collect(),

@@ -48,6 +48,8 @@ pub struct Records {
     pub damage: Vec<(usize, Damage)>,
     /// Where in the records a file begins, and its number.
     pub files: Vec<(usize, u32)>,
+    /// Likewise what each file says of itself, once that can be read.
+    pub headers: Vec<(usize, Header)>,
 }
 
 impl Tail {
@@ -146,6 +148,8 @@ impl Tail {
             Some(sealed) if sealed.sealed => {
                 let segment = Segment::open(&sealed)?;
                 read.files.push((read.records.len(), sealed.number));
+                read.headers
+                    .push((read.records.len(), segment.header().clone()));
                 for record in segment.records() {
                     match record {
                         Ok(record) => read.records.push(record),
@@ -181,7 +185,10 @@ impl Tail {
         let mut rest = &bytes[..];
         if self.at == 0 {
             match Header::decode(rest) {
-                Ok((_, length)) => rest = &rest[length..],
+                Ok((header, length)) => {
+                    read.headers.push((read.records.len(), header));
+                    rest = &rest[length..];
+                }
                 Err(HeaderError::Torn) => {
                     self.seen = length;
                     return Ok(true);
