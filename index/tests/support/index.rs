@@ -3,11 +3,11 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use agent_trace_analysis::outcomes;
-use agent_trace_index::opening;
 use agent_trace_index::engine::Engine;
 use agent_trace_index::engine::memory::Memory;
 use agent_trace_index::indexer::{IDLE, Indexer, verify};
 use agent_trace_index::keys::kind;
+use agent_trace_index::opening;
 use agent_trace_index::rows::{RunRow, decode};
 use agent_trace_model::RunId;
 use agent_trace_model::story::Story;
