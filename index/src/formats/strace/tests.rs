@@ -41,7 +41,7 @@ fn stories(store: &Store) -> Vec<Story> {
     let runs = store.list().unwrap().runs;
     let story = |entry: &agent_trace_store::trace::SessionEntry| {
         let session = store.open(entry).unwrap();
-        story::of(entry.id, Vec::new(), &[session])
+        story::of(entry.id, Vec::new(), &[&session])
     };
     runs.iter().map(story).collect()
 }
