@@ -3,6 +3,7 @@
 //! - [`check`]: arguments of what finds faults in a run
 //! - [`formats`]: arguments of what brings recordings in and out
 //! - [`index`]: arguments of `index`
+//! - [`retention`]: arguments of what keeps the store small
 //! - [`serve`]: arguments of what serves HTTP
 //! - [`understand`]: arguments of what tells how a run went
 //! - [`verify`]: arguments of what proves journals
@@ -11,6 +12,7 @@
 pub(crate) mod check;
 pub(crate) mod formats;
 pub(crate) mod index;
+pub(crate) mod retention;
 pub(crate) mod serve;
 pub(crate) mod understand;
 pub(crate) mod verdict;
@@ -21,7 +23,6 @@ use agent_trace_store::journal::Bodies;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 use tracing::level_filters::LevelFilter;
 
 /// Stands between an AI assistant and its MCP servers: relays every byte unchanged, records
@@ -164,7 +165,7 @@ pub(crate) enum Command {
     /// Prove that journals are what was recorded: nothing changed, cut off or taken out
     Verify(verify::Verify),
     /// Seal finished journals, and remove what is beyond the limits
-    Retention(Retention),
+    Retention(retention::Retention),
     /// Look after the index, from which questions are answered
     Index(index::Index),
     /// Check that recording works, and what went wrong when it did not
@@ -354,16 +355,6 @@ pub(crate) struct Redact {
     /// A recorded run, judged by the rules as they are now
     #[arg(long, conflicts_with = "test")]
     pub(crate) run: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Retention {
-    /// Remove runs that began longer ago, such as 30d or 12h
-    #[arg(long, value_name = "TIME", value_parser = crate::units::duration)]
-    pub(crate) max_age: Option<Duration>,
-    /// Remove the oldest runs until all take no more than this, such as 10GB
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes)]
-    pub(crate) max_bytes: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ use crate::error::CommandError;
 use agent_trace_store::Store;
 use agent_trace_store::journal::Bodies;
 use agent_trace_store::recorder::{Durability, Options};
+use agent_trace_store::retention::{Limits, Policy};
 use fault::Fault;
 use file::duration;
 use place::{data_directory, path_from, text_of_file};
@@ -159,6 +160,27 @@ impl Config {
             durability: self.durability().0,
             user_rules: self.file.redact.rule.clone(),
             workspace: "default".into(),
+        }
+    }
+
+    /// What to keep.
+    pub(crate) fn retention(&self) -> Policy {
+        let set = &self.file.retention;
+        let own = |limits: &file::Limits| Limits {
+            age: limits.max_age,
+            sessions: limits.max_sessions,
+            bytes: limits.max_bytes,
+        };
+        let workspaces = set.workspace.iter();
+        Policy {
+            all: Limits {
+                age: set.max_age,
+                sessions: set.max_sessions,
+                bytes: set.max_bytes,
+            },
+            workspaces: workspaces
+                .map(|(name, limits)| (name.clone(), own(limits)))
+                .collect(),
         }
     }
 
