@@ -109,6 +109,8 @@ impl Local {
                 found.map(|found| Reply::Run(Box::new(found)))
             }
             Query::Stats(query) => self.stats(query).map(Reply::Stats),
+            Query::Rebuild => self.rebuild().map(Reply::Rebuilt),
+            Query::Verify => self.verify().map(Reply::Verified),
         };
         answered.or_else(|error| match error.wrong() {
             Some(wrong) => Ok(Reply::Wrong(wrong)),
