@@ -62,6 +62,17 @@ pub fn run(workspace: &str, run: RunId) -> Vec<u8> {
     key
 }
 
+/// The workspace and the run in the key of a run.
+#[must_use]
+pub fn run_in(key: &[u8]) -> Option<(String, RunId)> {
+    let (run, rest) = key
+        .split_last_chunk::<16>()
+        .map(|(rest, run)| (run, rest))?;
+    let workspace = rest.strip_prefix(&[kind::RUN])?.strip_suffix(&[0])?;
+    let workspace = str::from_utf8(workspace).ok()?.to_owned();
+    Some((workspace, RunId::from_bytes(*run)))
+}
+
 /// The prefix of a workspace's runs by time.
 #[must_use]
 pub fn times_of(workspace: &str) -> Vec<u8> {

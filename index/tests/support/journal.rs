@@ -114,13 +114,24 @@ impl Journal {
         self
     }
 
-    pub(crate) fn meta(&mut self, session: u32, exchange: u32, stream: Stream, meta: &Meta) -> &mut Self {
+    pub(crate) fn meta(
+        &mut self,
+        session: u32,
+        exchange: u32,
+        stream: Stream,
+        meta: &Meta,
+    ) -> &mut Self {
         let envelope = self.envelope(session, exchange, Kind::Meta, stream);
         self.write(envelope, &serde_json::to_vec(meta).unwrap());
         self
     }
 
-    pub(crate) fn end(&mut self, session: u32, ending: Ending, exit_code: Option<i32>) -> &mut Self {
+    pub(crate) fn end(
+        &mut self,
+        session: u32,
+        ending: Ending,
+        exit_code: Option<i32>,
+    ) -> &mut Self {
         let end = SessionEnd {
             end: End {
                 ending,
