@@ -4,7 +4,7 @@
 //! Before that the word filters of its files are asked. Runs are looked at in blocks, those
 //! that have to be opened on all processors.
 
-use crate::keys;
+use crate::keys::{self, kind};
 use crate::local::Local;
 use crate::opening;
 use crate::protocol::Fit;
@@ -21,6 +21,8 @@ use std::str::FromStr;
 
 /// How many runs are looked at together.
 const BLOCK: usize = 256;
+/// The most files that are told of that cannot be read.
+const MOST_WARNINGS: usize = 100;
 /// The most runs of a page.
 pub const MOST: usize = 1_000;
 
@@ -190,6 +192,9 @@ impl Local {
         };
         let limit = query.limit.clamp(1, MOST);
         let (mut page, mut fit) = (RunsPage::default(), Fit::default());
+        if query.cursor.is_none() {
+            self.unreadable(&mut page.warnings)?;
+        }
         let mut cursor = query.cursor;
         loop {
             let (looked, more) = self.look(&asked, &mut cursor, BLOCK.min(limit.max(16) * 2))?;
@@ -273,6 +278,16 @@ impl Local {
             *cursor = Some(at);
         }
         Ok((looked, more))
+    }
+
+    /// Why files cannot be read.
+    fn unreadable(&self, warnings: &mut Vec<String>) -> Result<(), RunsError> {
+        self.engine()
+            .scan(&[kind::UNREADABLE], None, &mut |_, why| {
+                warnings.extend(rows::decode::<Vec<String>>(why).unwrap_or_default());
+                warnings.len() < MOST_WARNINGS
+            })?;
+        Ok(())
     }
 
     /// The places of the next runs, and whether there may be more.
