@@ -2,7 +2,7 @@
 //!
 //! The command is the user's own, declared in their configuration file, and gets nothing of a
 //! recording as an argument: the run as JSON on its standard input, and its id in
-//! `AGENT_TRACE_RUN`. It may take a set time. Exit status 0 means right, 1 wrong; anything
+//! `AGENT_TRACE_CHECKED_RUN`. It may take a set time. Exit status 0 means right, 1 wrong; anything
 //! else is a fault of the check, which leaves the run unjudged.
 //!
 //! - [`mod@command`]: running it within its bounds

@@ -120,7 +120,7 @@ fn a_check_command_judges_by_its_exit_status() {
     assert!(none.err.contains("declares no check command"), "{none:?}");
     configure(
         &home,
-        "grep -q '\"outcome\":\"tool_error\"' && echo \"$AGENT_TRACE_RUN has an error\" && exit 1\n\
+        "grep -q '\"outcome\":\"tool_error\"' && echo \"$AGENT_TRACE_CHECKED_RUN has an error\" && exit 1\n\
          exit 0\n",
         "60s",
     );
