@@ -24,6 +24,15 @@ pub(crate) fn ask(config: &Config, query: Query) -> Result<Reply, CommandError> 
 }
 
 fn ask_in(store: &Store, query: Query) -> Result<Reply, CommandError> {
+    // Asking makes nothing: without a store there is nothing to be found.
+    if !store.root().is_dir() {
+        return match query {
+            Query::Runs(_) => Ok(Reply::Runs(RunsPage::default())),
+            Query::Stats(_) => Ok(Reply::Stats(Stats::default())),
+            Query::Run { .. } => Err(RunsError::Empty.into()),
+            _ => Err(RunsError::NoStore(store.root().to_owned()).into()),
+        };
+    }
     let access = Access::brief(store, settings());
     match runtime()?.block_on(access.ask(query))? {
         Reply::Wrong(wrong) => Err(RunsError::from(wrong).into()),

@@ -272,8 +272,8 @@ fn every_exit_status_is_passed_on() {
         let run = home.only_run();
         let end = run.end.as_ref().unwrap();
         assert_eq!((end.end.exit_code, end.end.signal), (Some(code), None));
-        let listed = home.json(["runs", "--format", "json"]);
-        assert_eq!(listed[0]["exit_code"], code);
+        let shown = home.json(["show", "latest", "--format", "json"]);
+        assert_eq!(shown["sessions"][0]["exit_code"], code);
     }
 }
 

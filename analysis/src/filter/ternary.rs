@@ -11,17 +11,19 @@ pub enum Ternary {
     Yes,
 }
 
-impl Ternary {
-    /// The negation.
-    #[must_use]
-    pub fn not(self) -> Self {
+impl std::ops::Not for Ternary {
+    type Output = Self;
+
+    fn not(self) -> Self {
         match self {
             Self::No => Self::Yes,
             Self::Maybe => Self::Maybe,
             Self::Yes => Self::No,
         }
     }
+}
 
+impl Ternary {
     /// What holds of all of something of which this holds for some: yes where it holds for
     /// each, no where for none.
     #[must_use]

@@ -79,7 +79,7 @@ pub fn compare(
     }
     let missing = should_be.keys().filter(|key| !is.contains_key(*key));
     found.extend(missing.map(|key| (key, What::Missing)));
-    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    found.sort_by_key(|(key, _)| *key);
     let told = found.into_iter().take(MOST);
     let told = told.map(|(key, what)| Difference {
         row: named(key),

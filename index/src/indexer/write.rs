@@ -9,6 +9,7 @@ use crate::keys;
 use crate::merge;
 use crate::rows::{FileRow, KeyRow, ProcessRow, RunRow, SessionRow, decode, encode};
 use agent_trace_model::{ProcessId, RunId, SessionId};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What is new of a process.
@@ -249,8 +250,8 @@ impl<'a> Change<'a> {
     }
 
     fn seed(&mut self, part: Part) {
-        if !self.parts.contains_key(&part) {
-            self.parts.insert(part, None);
+        if let Entry::Vacant(place) = self.parts.entry(part) {
+            place.insert(None);
             self.queue.push(part);
         }
     }
