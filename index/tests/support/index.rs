@@ -6,7 +6,8 @@ use agent_trace_analysis::outcomes;
 use agent_trace_index::engine::Engine;
 use agent_trace_index::engine::memory::Memory;
 use agent_trace_index::indexer::{IDLE, Indexer, verify};
-use agent_trace_index::keys::kind;
+use agent_trace_index::keys::{self, kind};
+use agent_trace_index::opening;
 use agent_trace_index::rows::{RunRow, decode};
 use agent_trace_model::RunId;
 use agent_trace_model::story::Story;
@@ -14,15 +15,15 @@ use agent_trace_store::Store;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-pub struct Place {
-    pub folder: TempDir,
-    pub store: Store,
-    pub engine: Arc<dyn Engine>,
-    pub indexer: Indexer,
+pub(crate) struct Place {
+    pub(crate) folder: TempDir,
+    pub(crate) store: Store,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) indexer: Indexer,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::at(folder.path());
         let (engine, indexer) = index(&store);
@@ -35,17 +36,17 @@ impl Place {
     }
 
     /// The index is dropped by whoever has it, and taken over by another one.
-    pub fn take_over(&mut self) {
+    pub(crate) fn take_over(&mut self) {
         self.indexer = Indexer::new(&self.store, Arc::clone(&self.engine), IDLE).unwrap();
     }
 
-    pub fn catch_up(&mut self) -> Vec<RunRow> {
+    pub(crate) fn catch_up(&mut self) -> Vec<RunRow> {
         self.indexer.catch_up().unwrap();
         self.runs()
     }
 
     /// All runs, the oldest first.
-    pub fn runs(&self) -> Vec<RunRow> {
+    pub(crate) fn runs(&self) -> Vec<RunRow> {
         let mut runs: Vec<RunRow> = Vec::new();
         self.engine
             .scan(&[kind::RUN], None, &mut |_, row| {
@@ -57,13 +58,16 @@ impl Place {
         runs
     }
 
-    pub fn story(&self, id: RunId) -> Story {
-        let story = agent_trace_index::story(&self.store, &*self.engine, id);
-        story.unwrap().expect("a run")
+    pub(crate) fn story(&self, id: RunId) -> Story {
+        let name = self.engine.get(&keys::alias(id)).unwrap();
+        let (workspace, id): (String, [u8; 16]) = decode(&name.expect("a name")).unwrap();
+        let key = keys::run(&workspace, RunId::from_bytes(id));
+        let row = self.engine.get(&key).unwrap().expect("a run");
+        opening::story(&self.store, &*self.engine, &decode(&row).unwrap()).unwrap()
     }
 
     /// What the rows say of each run is what its steps say.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         let different = verify::compare(&self.store, &*self.engine, IDLE).unwrap();
         assert_eq!(different, [], "equal to a rebuild");
         for run in self.runs() {
@@ -94,7 +98,7 @@ impl Place {
     }
 }
 
-pub fn index(store: &Store) -> (Arc<dyn Engine>, Indexer) {
+pub(crate) fn index(store: &Store) -> (Arc<dyn Engine>, Indexer) {
     let engine: Arc<dyn Engine> = Arc::new(Memory::default());
     let indexer = Indexer::new(store, Arc::clone(&engine), IDLE).unwrap();
     (engine, indexer)
