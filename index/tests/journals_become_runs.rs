@@ -9,8 +9,11 @@ mod index;
 mod journal;
 
 use agent_trace_index::rows::{Failure, GroupKey};
-use agent_trace_model::Ending;
+use agent_trace_model::exchange::{Finished, Request, Response};
 use agent_trace_model::story::Standing;
+use agent_trace_model::{Ending, Finish, Stream};
+use agent_trace_store::journal::header::{Meta, SessionOpen};
+use agent_trace_wire::frame::Framing;
 use index::Place;
 use journal::{Journal, MINUTE};
 use proptest::prelude::*;
@@ -151,6 +154,125 @@ fn damage_costs_what_it_hit_and_never_hides_a_run() {
     fs::write(&file, b"nothing").unwrap();
     assert_eq!(place.catch_up(), []);
     assert_eq!(place.indexer.verify().unwrap(), []);
+}
+
+#[test]
+fn a_long_session_is_counted_as_one_that_is_read_whole() {
+    let mut place = Place::new();
+    let mut journal = Journal::stdio(&place.store, 1, 9, 0);
+    let answer = |id: u32| match id % 5 {
+        0 => format!(r#"{{"id":{id},"result":{{"isError":true}}}}"#),
+        1 => format!(r#"{{"id":{id},"error":{{"code":-32000}}}}"#),
+        _ => format!(r#"{{"id":{id},"result":{{}}}}"#),
+    };
+    for id in 0..2_000_u32 {
+        let call =
+            r#""method":"tools/call","params":{"_meta":{"progressToken":ID},"name":"tTOOL"}"#;
+        let call = call.replace("ID", &id.to_string());
+        let call = call.replace("TOOL", &(id % 4).to_string());
+        journal.later(1).asks(&format!(r#"{{"id":{id},{call}}}"#));
+        if id % 13 == 0 {
+            let about = format!(
+                r#"{{"method":"notifications/progress","params":{{"progressToken":{id}}}}}"#
+            );
+            journal.answers(&about);
+        }
+        // Answers come later and in another order; some never do, some are cancelled.
+        if let Some(late) = id.checked_sub(7 + id % 3) {
+            let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":LATE}}"#;
+            match late % 97 {
+                0 => {}
+                1 => drop(journal.asks(&cancel.replace("LATE", &late.to_string()))),
+                _ => drop(journal.answers(&answer(late))),
+            }
+        }
+        if id % 500 == 0 {
+            place.catch_up();
+        }
+    }
+    place.catch_up();
+    place.check();
+    journal
+        .later(1)
+        .end(1, Ending::ClientClosed, Some(0))
+        .close();
+    let runs = place.catch_up();
+    assert!(runs[0].tally.steps > 2_000);
+    assert!(runs[0].tally.outcomes.unanswered > 10);
+    place.check();
+}
+
+#[test]
+fn a_long_session_over_http_likewise() {
+    let mut place = Place::new();
+    let mut journal = Journal::new(&place.store, 1, 1, 0);
+    let (to, from) = (Stream::ClientToServer, Stream::ServerToClient);
+    let open = SessionOpen {
+        transport: "http".into(),
+        started: journal::START,
+        ..SessionOpen::default()
+    };
+    journal.meta(1, 0, to, &Meta::SessionOpen(open));
+    for exchange in 1..1_500_u32 {
+        let request = Request {
+            method: if exchange % 5 == 0 { "GET" } else { "POST" }.into(),
+            target: format!("/mcp?{}", exchange % 3),
+            ..Request::default()
+        };
+        journal
+            .later(2)
+            .meta(1, exchange, to, &Meta::Request(request));
+        if exchange % 5 > 1 {
+            let call = r#""method":"tools/call","params":{"name":"t"}"#;
+            let call = format!(r#"{{"id":{exchange},{call}}}"#);
+            journal.frame(1, exchange, to, Framing::Body, &call);
+        }
+        let status = [200, 200, 404, 500][exchange as usize / 7 % 4];
+        let response = Response {
+            status,
+            ..Response::default()
+        };
+        journal
+            .later(2)
+            .meta(1, exchange, from, &Meta::Response(response));
+        if status == 200 && exchange % 5 > 2 {
+            let answer = format!(r#"{{"id":{exchange},"result":{{}}}}"#);
+            journal.frame(1, exchange, from, Framing::Body, &answer);
+        }
+        // Some go on until the process dies.
+        if exchange % 11 > 0 {
+            let finish = [Finish::Complete, Finish::ClientGone][exchange as usize % 2];
+            let finished = Finished {
+                finish,
+                request_bytes: 0,
+                response_bytes: 0,
+            };
+            journal.meta(1, exchange, from, &Meta::Finished(finished));
+        }
+        if exchange % 400 == 0 {
+            place.catch_up();
+        }
+    }
+    journal.close();
+    let runs = place.catch_up();
+    assert!(runs[0].tally.statuses.len() > 1);
+    let different = agent_trace_index::indexer::verify::compare(
+        &place.store,
+        &*place.engine,
+        agent_trace_index::indexer::IDLE,
+    );
+    assert_eq!(different.unwrap(), []);
+    let story = place.story(runs[0].id);
+    for outcome in agent_trace_model::Outcome::ALL {
+        let steps = story.steps.iter().filter(|step| step.outcome == outcome);
+        assert_eq!(
+            runs[0].tally.outcomes.of(outcome),
+            steps.count() as u64,
+            "{outcome}"
+        );
+    }
+    let failures = agent_trace_analysis::outcomes::failures(&story).len() as u64;
+    assert_eq!(runs[0].failed, failures);
 }
 
 /// What is done to journals.

@@ -6,7 +6,7 @@ use agent_trace_analysis::outcomes;
 use agent_trace_index::engine::Engine;
 use agent_trace_index::engine::memory::Memory;
 use agent_trace_index::indexer::{IDLE, Indexer, verify};
-use agent_trace_index::keys::kind;
+use agent_trace_index::keys::{self, kind};
 use agent_trace_index::opening;
 use agent_trace_index::rows::{RunRow, decode};
 use agent_trace_model::RunId;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 pub(crate) struct Place {
-    pub folder: TempDir,
-    pub store: Store,
-    pub engine: Arc<dyn Engine>,
-    pub indexer: Indexer,
+    pub(crate) folder: TempDir,
+    pub(crate) store: Store,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) indexer: Indexer,
 }
 
 impl Place {
@@ -59,10 +59,11 @@ impl Place {
     }
 
     pub(crate) fn story(&self, id: RunId) -> Story {
-        let runs = self.runs();
-        let is = |run: &&RunRow| run.id == id || run.aliases.contains(&id);
-        let run = runs.iter().find(is).expect("a run");
-        opening::story(&self.store, &*self.engine, run).unwrap()
+        let name = self.engine.get(&keys::alias(id)).unwrap();
+        let (workspace, id): (String, [u8; 16]) = decode(&name.expect("a name")).unwrap();
+        let key = keys::run(&workspace, RunId::from_bytes(id));
+        let row = self.engine.get(&key).unwrap().expect("a run");
+        opening::story(&self.store, &*self.engine, &decode(&row).unwrap()).unwrap()
     }
 
     /// What the rows say of each run is what its steps say.

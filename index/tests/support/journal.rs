@@ -132,11 +132,28 @@ impl Journal {
         ending: Ending,
         exit_code: Option<i32>,
     ) -> &mut Self {
+        self.ends(session, ending, exit_code, None)
+    }
+
+    /// The server exits by itself, or by a signal if the status is negative.
+    pub(crate) fn exits(&mut self, status: i32) -> &mut Self {
+        let code = (status >= 0).then_some(status);
+        let signal = (status < 0).then_some(-status);
+        self.ends(1, Ending::ServerExited, code, signal)
+    }
+
+    fn ends(
+        &mut self,
+        session: u32,
+        ending: Ending,
+        exit_code: Option<i32>,
+        signal: Option<i32>,
+    ) -> &mut Self {
         let end = SessionEnd {
             end: End {
                 ending,
                 exit_code,
-                signal: None,
+                signal,
                 killed: false,
                 error: None,
             },
