@@ -111,7 +111,7 @@ fn bench(args: Vec<String>) -> Result<ExitCode> {
         eprintln!("skipped: {}", nginx::MISSING);
     }
     let permitted = process::permit_descriptors(DESCRIPTORS);
-    let mut report = Report::new(options.json);
+    let mut report = Report::new(options.json, "recorded = sent");
     for &section in &options.sections {
         if section == Section::Load && !permitted {
             eprintln!("skipped: load: fewer than {DESCRIPTORS} open files are permitted");

@@ -99,7 +99,7 @@ fn bench(args: Vec<String>) -> Result<ExitCode> {
         eprintln!("skipped: figures of a build with debug assertions mean nothing");
         return Ok(ExitCode::SUCCESS);
     }
-    let mut report = Report::new(options.json);
+    let mut report = Report::new(options.json, "recorded = sent");
     for &section in &options.sections {
         let mut runs = Vec::new();
         // Memory takes the most time and varies the least.

@@ -1,17 +1,28 @@
 //! The command line.
 //!
+//! - [`check`]: arguments of what finds faults in a run
+//! - [`formats`]: arguments of what brings recordings in and out
 //! - [`index`]: arguments of `index`
+//! - [`retention`]: arguments of what keeps the store small
 //! - [`serve`]: arguments of what serves HTTP
+//! - [`understand`]: arguments of what tells how a run went
+//! - [`verify`]: arguments of what proves journals
+//! - [`verdict`]: judging runs
 
+pub(crate) mod check;
+pub(crate) mod formats;
 pub(crate) mod index;
+pub(crate) mod retention;
 pub(crate) mod serve;
+pub(crate) mod understand;
+pub(crate) mod verdict;
+pub(crate) mod verify;
 
 use crate::config::Flags;
 use agent_trace_store::journal::Bodies;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 use tracing::level_filters::LevelFilter;
 
 /// Stands between an AI assistant and its MCP servers: relays every byte unchanged, records
@@ -72,6 +83,22 @@ const SETTINGS: &str = concat!(
      reload`."
 );
 
+/// The filter language, as `analysis::filter` has it.
+const FILTERS: &str = "\
+Filters, for `runs`, `show`, `search` and `stats`; a run matches if one of its steps does:
+  ~t TOOL      the tool that is called        ~e           failed
+  ~s SERVER    the server                     ~q           never answered
+  ~c CLIENT    a client of the run            ~o OUTCOME   ok, error, tool_error, timeout, ... slow
+  ~m METHOD    the method                     ~x CODE      JSON-RPC error code or HTTP status
+  ~b TEXT      request or response body       ~d >2s       duration (> >= < <= =; ns us ms s m h)
+  ~bq, ~bs     request body, response body    ~size >1MB   bytes of both messages
+  ~w WORDS     whole words in either body     ~since 2h    ~until 2026-11-30
+  ~h TEXT      a header line (HTTP)           ~r RUN       the run, by the beginning of its id
+  ~failed      of a run that failed           ~v VERDICT   right, wrong, unjudged
+Parts side by side must all hold; `&`, `|`, `!` and parentheses as usual. A word alone is looked
+for in the names of tools, targets and methods. Texts match anywhere, upper or lower case;
+/.../ is a regular expression; blanks and signs need quotes.";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Relay a stdio MCP server and record both directions
@@ -94,19 +121,68 @@ pub(crate) enum Command {
     /// Run the relays of the configuration file in one process
     Daemon(serve::Daemon),
     /// List recorded runs, newest first
+    #[command(after_long_help = FILTERS)]
     Runs(Runs),
+    /// Find where a text was recorded
+    Search(Search),
+    /// Print calls, errors and times of each tool over many runs
+    Stats(Stats),
     /// Print what happened in a run
     Show(Show),
-    /// Write a run to one portable file
-    Export(Export),
-    /// Take runs from portable files into the store
-    Import(Import),
+    /// Show how a run went in time: phases, idleness, retries, slow steps
+    ///
+    /// Each step is a bar, from when it began to when it was answered. Pauses in which nothing
+    /// was under way take no room.
+    Timeline(understand::Timeline),
+    /// Say in plain words what happened in a run
+    ///
+    /// What was asked of whom, what failed and what was made good, what got no answer, what is
+    /// missing in the recording and what it cannot tell, each with the steps and quotes that
+    /// it is based on. No model is asked.
+    Explain(understand::Explain),
+    /// Show where the values that a step was given came from
+    ///
+    /// Each value in the step's arguments is followed back to where it appeared first: in an
+    /// earlier result, notification or definition, or in earlier arguments, by which the
+    /// assistant or the user brought it in. The steps that gave it follow, with the values
+    /// that they were given.
+    #[command(after_long_help = understand::SAME)]
+    Why(understand::Why),
+    /// Show what is different between two runs
+    ///
+    /// Exits with 0 when they are the same, with 1 when they are not. Times, ids and `_meta`
+    /// are not compared; how long a step took is told, but makes no difference.
+    Diff(understand::Diff),
+    /// Show which steps led to which
+    ///
+    /// Sessions, their prompts, their steps; and under a call what the server asked because of
+    /// it, where that can be told.
+    Tree(understand::Tree),
+    /// Print a run step by step, as fast as it was
+    Replay(understand::Replay),
+    /// Find what is wrong in a run: errors, broken frames, misuse of the protocol
+    Check(check::Check),
+    /// Write runs to a portable file, or in a format of other programs
+    #[command(after_help = formats::EXPORT)]
+    Export(formats::Export),
+    /// Take runs into the store: from portable files, or from what other programs recorded
+    #[command(after_help = formats::IMPORT)]
+    Import(formats::Import),
+    /// Say whether a run was right or wrong
+    ///
+    /// A verdict counts before what happened in the run: one that was judged right has not
+    /// failed, whatever errors there were, and one that was judged wrong has. What happened is
+    /// shown all the same. A person's verdict counts before that of a check. With --check, the
+    /// exit status is 0 for right, 1 for wrong and 2 where the check could not tell.
+    Verdict(verdict::Judge),
     /// Remove runs from the disk
     Forget(Forget),
     /// Show what redaction hides in a text or in a recorded run
     Redact(Redact),
+    /// Prove that journals are what was recorded: nothing changed, cut off or taken out
+    Verify(verify::Verify),
     /// Seal finished journals, and remove what is beyond the limits
-    Retention(Retention),
+    Retention(retention::Retention),
     /// Look after the index, from which questions are answered
     Index(index::Index),
     /// Check that recording works, and what went wrong when it did not
@@ -190,15 +266,56 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
+    /// Only the runs that match, such as '~s github & ~e' (below)
+    pub(crate) filter: Option<String>,
     /// How many to list; 0 lists all
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
     pub(crate) limit: usize,
     /// List failed runs only
     #[arg(long)]
     pub(crate) failed: bool,
-    /// Print a line for each run that begins or ends from now on
-    #[arg(short, long, conflicts_with_all = ["failed", "limit"])]
+    /// List also clients that only connected and listed, such as health checks
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Go on after this place, with which a list ended
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) after: Option<String>,
+    /// Print a line for each session that begins or ends from now on
+    #[arg(short, long, conflicts_with_all = ["after", "all", "failed", "filter", "limit"])]
     pub(crate) follow: bool,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// The text, as whole words
+    pub(crate) text: String,
+    /// Only in steps that match, such as '~t get_issue'
+    pub(crate) filter: Option<String>,
+    /// Find the text in longer words, too; this takes longer
+    #[arg(long)]
+    pub(crate) part: bool,
+    /// Look in so many of the newest runs only; 0 looks in all
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    pub(crate) last: usize,
+    /// How many runs to find; 0 finds all
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Go on after this place, with which a list ended
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) after: Option<String>,
+    /// How many characters around the text to print
+    #[arg(short = 's', long, value_name = "COUNT", default_value_t = 120)]
+    pub(crate) string_limit: usize,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// Only over the runs that match, such as '~since 7d'
+    pub(crate) filter: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
@@ -207,6 +324,8 @@ pub(crate) struct Runs {
 pub(crate) struct Show {
     /// The run: `latest`, its id, or the beginning of that
     pub(crate) run: String,
+    /// Only the steps that match, such as '~t get_issue & ~e'
+    pub(crate) filter: Option<String>,
     /// Print calls, errors and times of each tool instead
     #[arg(short = 'c', long, conflicts_with_all = ["frame", "frames"])]
     pub(crate) summary: bool,
@@ -231,24 +350,11 @@ pub(crate) struct Show {
     /// Write the recorded bytes of one frame, and nothing else
     #[arg(long, value_name = "NUMBER")]
     pub(crate) frame: Option<u64>,
+    /// The session that the frame is in, by its id or the name of its server
+    #[arg(long, value_name = "SESSION", requires = "frame")]
+    pub(crate) session: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Export {
-    /// The run: `latest`, its id, or the beginning of that
-    pub(crate) run: String,
-    /// The file to write; `-` writes to standard output [default: RUN.atrace]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Import {
-    /// The files; `-` reads standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -266,16 +372,6 @@ pub(crate) struct Redact {
     /// A recorded run, judged by the rules as they are now
     #[arg(long, conflicts_with = "test")]
     pub(crate) run: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Retention {
-    /// Remove runs that began longer ago, such as 30d or 12h
-    #[arg(long, value_name = "TIME", value_parser = crate::units::duration)]
-    pub(crate) max_age: Option<Duration>,
-    /// Remove the oldest runs until all take no more than this, such as 10GB
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes)]
-    pub(crate) max_bytes: Option<u64>,
 }
 
 #[derive(Debug, Args)]

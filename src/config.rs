@@ -17,6 +17,7 @@ use crate::error::CommandError;
 use agent_trace_store::Store;
 use agent_trace_store::journal::Bodies;
 use agent_trace_store::recorder::{Durability, Options};
+use agent_trace_store::retention::{Limits, Policy};
 use fault::Fault;
 use file::duration;
 use place::{data_directory, path_from, text_of_file};
@@ -35,6 +36,9 @@ pub(crate) const ENV_CONFIG: &str = "AGENT_TRACE_CONFIG";
 /// `off` relays without recording.
 pub(crate) const ENV_SWITCH: &str = "AGENT_TRACE";
 
+/// The workspace that everything belongs to on a machine of one user.
+pub(crate) const WORKSPACE: &str = "default";
+
 /// Where the daemon tells how it does, unless that is set.
 const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 4747);
 /// How long open exchanges may go on when a relay ends, unless that is set.
@@ -42,6 +46,10 @@ pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 /// After how long of silence a client that sends no session id begins a new session, unless
 /// that is set.
 const SESSION_GAP: Duration = Duration::from_secs(600);
+/// From which duration on a step is slow, unless that is set.
+const SLOW: Duration = Duration::from_nanos(agent_trace_analysis::outcomes::SLOW);
+/// How long a check command may take, unless that is set.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(60);
 /// More threads than this do not make a relay faster.
 const MOST_WORKERS: usize = 8;
 
@@ -76,6 +84,15 @@ pub(crate) struct Config {
     /// The HTTP listeners that the file declares.
     pub(crate) listeners: Vec<Listener>,
     pub(crate) store: (PathBuf, Origin),
+}
+
+/// The command that judges runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Check {
+    /// The program and its arguments; at least the program.
+    pub(crate) command: Vec<String>,
+    /// How long it may take.
+    pub(crate) timeout: Duration,
 }
 
 /// What is said for all commands: on the command line, before anything else is known.
@@ -145,7 +162,28 @@ impl Config {
             bodies: self.bodies().0,
             durability: self.durability().0,
             user_rules: self.file.redact.rule.clone(),
-            workspace: "default".into(),
+            workspace: WORKSPACE.into(),
+        }
+    }
+
+    /// What to keep.
+    pub(crate) fn retention(&self) -> Policy {
+        let set = &self.file.retention;
+        let own = |limits: &file::Limits| Limits {
+            age: limits.max_age,
+            sessions: limits.max_sessions,
+            bytes: limits.max_bytes,
+        };
+        let workspaces = set.workspace.iter();
+        Policy {
+            all: Limits {
+                age: set.max_age,
+                sessions: set.max_sessions,
+                bytes: set.max_bytes,
+            },
+            workspaces: workspaces
+                .map(|(name, limits)| (name.clone(), own(limits)))
+                .collect(),
         }
     }
 
@@ -162,6 +200,28 @@ impl Config {
     pub(crate) fn workers(&self) -> (usize, Origin) {
         let set = self.file.daemon.workers;
         or_default(set.map(Into::into), default_workers())
+    }
+
+    /// The command that judges runs, if one is declared.
+    pub(crate) fn check(&self) -> Option<Check> {
+        let mut command = self.file.check.command.clone()?;
+        let program = command.first_mut()?;
+        // A path, which is relative to the file; a bare name is looked for as a shell does.
+        let folder = self.path.as_deref().and_then(Path::parent);
+        if let Some(folder) = folder.filter(|_| program.contains('/')) {
+            *program = folder.join(&*program).to_string_lossy().into_owned();
+        }
+        let timeout = self.check_timeout().0;
+        Some(Check { command, timeout })
+    }
+
+    pub(crate) fn check_timeout(&self) -> (Duration, Origin) {
+        or_default(self.file.check.timeout, CHECK_TIMEOUT)
+    }
+
+    /// From which duration on a step is slow.
+    pub(crate) fn slow(&self) -> (Duration, Origin) {
+        or_default(self.file.steps.slow, SLOW)
     }
 
     pub(crate) fn session_gap(&self) -> (Duration, Origin) {
@@ -298,11 +358,21 @@ mod tests {
         let (file, listeners) = read(text).unwrap();
         // What is said to be the default is it.
         assert_eq!(file.daemon.drain, Some(DRAIN));
+        assert_eq!(file.check.timeout, Some(CHECK_TIMEOUT));
+        assert_eq!(file.steps.slow, Some(SLOW));
         assert_eq!(file.daemon.session_gap, Some(SESSION_GAP));
         assert_eq!(file.daemon.listen.unwrap().get_ref().address(), Some(ADMIN));
         assert_eq!(listeners[0].connect_timeout, relay::CONNECT_TIMEOUT);
         // Each name that there is stands in it: an unknown one makes the parser list them.
-        for table in ["", "[record]", "[retention]", "[daemon]", "[[relay]]"] {
+        for table in [
+            "",
+            "[record]",
+            "[retention]",
+            "[check]",
+            "[steps]",
+            "[daemon]",
+            "[[relay]]",
+        ] {
             let error = read(&format!("{table}\nzzz = 1")).unwrap_err().to_string();
             let (_, names) = error.split_once("expected ").unwrap();
             for name in names.split('`').skip(1).step_by(2) {

@@ -3,14 +3,17 @@
 #[cfg(unix)]
 use crate::daemon::client::ClientError;
 use crate::render::escape;
+use agent_trace_analysis::filter::FilterError;
 use agent_trace_index::RunsError;
+use agent_trace_index::formats::FormatError;
 use agent_trace_proxy::http::UpstreamError;
+use agent_trace_store::import::ImportError;
 use agent_trace_store::journal::reader::OpenError;
 use agent_trace_store::key;
 use agent_trace_store::portable::PortableError;
 use agent_trace_store::redact::{Redactor, RuleError};
 use agent_trace_store::retention::RetentionError;
-use agent_trace_store::trace::FindError;
+use agent_trace_store::state::StateError;
 use owo_colors::OwoColorize;
 use std::error::Error;
 use std::io::{self, Write};
@@ -38,13 +41,15 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Runs(#[from] RunsError),
     #[error(transparent)]
-    Find(#[from] FindError),
-    #[error(transparent)]
     Open(#[from] OpenError),
+    #[error("the filter has an error: {0}\n{caret}", caret = .0.caret())]
+    Filter(FilterError),
     #[error(transparent)]
     Portable(#[from] PortableError),
     #[error(transparent)]
     Retention(#[from] RetentionError),
+    #[error(transparent)]
+    State(#[from] StateError),
     #[error(transparent)]
     Rule(#[from] RuleError),
     #[error("cannot relay to this URL")]
@@ -67,11 +72,8 @@ pub(crate) enum CommandError {
         path: PathBuf,
         source: Box<dyn Error + Send + Sync>,
     },
-    #[error("cannot import {}", path.display())]
-    Import {
-        path: PathBuf,
-        source: PortableError,
-    },
+    #[error(transparent)]
+    Format(FormatError),
     #[error("{} is there already", path.display())]
     Exists { path: PathBuf },
     #[error("cannot write output")]
@@ -115,15 +117,19 @@ impl CommandError {
 
     fn hint(&self) -> Option<&str> {
         match self {
-            Self::Runs(RunsError::NoStore(_)) | Self::Find(FindError::Empty) => Some(
+            Self::Runs(RunsError::NoStore(_) | RunsError::Empty) => Some(
                 "put `agent-trace record --` before a server's command in your assistant's \
                  configuration, or try `agent-trace demo`",
             ),
-            Self::Runs(error) => error.hint(),
-            Self::Find(FindError::NotFound { .. }) => {
+            Self::Runs(RunsError::NotFound(_)) => {
                 Some("`agent-trace runs` lists what was recorded; `latest` is the newest run")
             }
-            Self::Find(FindError::Ambiguous { .. }) => Some("give more digits of the id"),
+            Self::Runs(RunsError::Ambiguous { .. }) => Some("give more digits of the id"),
+            Self::Runs(error) => error.hint(),
+            Self::Filter(error) => error
+                .hint
+                .as_deref()
+                .or(Some("`agent-trace runs --help` has the language")),
             Self::Retention(RetentionError::Live) => {
                 Some("end the assistant's session (or the server) first")
             }
@@ -149,7 +155,15 @@ impl CommandError {
             Self::Listen { .. } => Some("give an address of this machine, such as 127.0.0.1:4001"),
             #[cfg(unix)]
             Self::Daemon(error) => error.hint(),
-            Self::Exists { .. } => Some("remove it, or give another file with --output"),
+            Self::Format(FormatError::Unknown { .. }) => {
+                Some("`agent-trace import --help` lists the formats")
+            }
+            Self::Format(FormatError::Import(ImportError::Digests)) => Some(
+                "import with a --config that has not `bodies = \"digest\"`, if they may be kept",
+            ),
+            Self::Exists { .. } | Self::Format(FormatError::Exists { .. }) => {
+                Some("remove it, or give another file with --output")
+            }
             Self::Portable(PortableError::TooLarge { .. }) => {
                 Some("copy the run's files from the data directory instead")
             }
@@ -204,6 +218,21 @@ pub(crate) fn discreet(text: &str) -> String {
             .map(|(n, v)| (n.as_encoded_bytes(), v.as_encoded_bytes())),
     );
     redactor.text(text)
+}
+
+impl From<FormatError> for CommandError {
+    fn from(error: FormatError) -> Self {
+        match error {
+            FormatError::Output(error) => error.into(),
+            error => Self::Format(error),
+        }
+    }
+}
+
+impl From<FilterError> for CommandError {
+    fn from(error: FilterError) -> Self {
+        Self::Filter(error)
+    }
 }
 
 impl From<io::Error> for CommandError {

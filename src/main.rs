@@ -6,15 +6,18 @@
 //! - [`recording`]: what all relays do alike about recording
 //! - [`serving`]: a recorder and an HTTP relay in front of it, from their start to their end
 //! - [`daemon`]: the process that runs the relays of the configuration
+//! - [`judge`]: verdicts, and the check command of the configuration
 //! - [`render`]: how runs look in a terminal and as JSON
 //! - [`error`]: what is said when something could not be done, and exit codes
 
+mod cap;
 mod cli;
 mod commands;
 mod config;
 #[cfg(unix)]
 mod daemon;
 mod error;
+mod judge;
 mod query;
 mod recording;
 mod render;

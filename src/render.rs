@@ -5,15 +5,19 @@
 pub(crate) mod escape;
 pub(crate) mod json;
 pub(crate) mod lines;
+pub(crate) mod story;
+
 pub(crate) mod summary;
 pub(crate) mod table;
 pub(crate) mod time;
+pub(crate) mod words;
 
-use agent_trace_analysis::outcomes::{self, Failure};
-use agent_trace_model::{Ending, Finish};
-use agent_trace_store::journal::header::KeyKind;
-use agent_trace_store::trace::session::{Session, Standing};
-use agent_trace_store::trace::story;
+use agent_trace_analysis::outcomes::Failure;
+use agent_trace_index::listing::Listed;
+use agent_trace_index::rows::{self, RunRow, StepAt};
+use agent_trace_model::story::{Session, Standing, Story};
+use agent_trace_model::{Ending, Finish, Judge, Verdict};
+use agent_trace_store::state::Decision;
 
 /// Digits of a run's id that are shown.
 const SHORT_ID: usize = 8;
@@ -25,50 +29,72 @@ pub(crate) fn short(id: impl std::fmt::Display) -> String {
     text
 }
 
-/// Why a session counts as failed.
-pub(crate) fn failures(run: &Session) -> Vec<Failure> {
-    let story = story::of(run.entry.id, Vec::new(), std::slice::from_ref(run));
-    outcomes::failures(&story)
+/// What was decided about a run, and by whom: `judged wrong by a check: the reason`.
+pub(crate) fn verdict(decision: &Decision) -> String {
+    let by = match decision.by {
+        Judge::Person => "a person",
+        Judge::Check => "the check command",
+        Judge::Eval => "an evaluation",
+    };
+    let mut text = match decision.verdict {
+        Verdict::Unjudged => format!("left unjudged by {by}"),
+        verdict => format!("judged {verdict} by {by}"),
+    };
+    if !decision.reason.is_empty() {
+        let reason = escape::text(decision.reason.as_bytes(), 0);
+        text.push_str(&format!(": {reason}"));
+    }
+    text
 }
 
 /// How a run stands, in a few words.
-pub(crate) fn status(run: &Session) -> String {
-    let standing = match run.standing() {
-        Standing::Live => "live",
-        Standing::Ended => "ok",
-        Standing::Crashed if ending(run) == Some(Ending::NotStarted) => "not started",
-        Standing::Crashed => "crashed",
-        Standing::CutOff => "cut off",
-    };
-    let failures = failures(run);
-    let told = failures
+pub(crate) fn status(story: &Story, failures: &[Failure]) -> String {
+    let gaps = story
+        .sessions
         .iter()
-        .find(|failure| !matches!(failure, Failure::Crashed { .. }));
-    let mut text = match told {
-        Some(failure) if standing == "ok" => format!("failed: {}", reason(failure)),
-        Some(failure) => format!("{standing}; failed: {}", reason(failure)),
+        .any(|session| !session.gaps.is_empty());
+    let standing = standing_of(story);
+    let mut told = failures.iter();
+    let told = told.find(|failure| !matches!(failure, Failure::Crashed { .. }));
+    in_words(
+        standing,
+        told.map(reason).as_deref(),
+        gaps,
+        !story.is_whole(),
+    )
+}
+
+fn in_words(standing: &str, failed: Option<&str>, gaps: bool, damaged: bool) -> String {
+    let mut text = match failed {
+        Some(reason) if standing == "ok" => format!("failed: {reason}"),
+        Some(reason) => format!("{standing}; failed: {reason}"),
         None => standing.to_owned(),
     };
-    if !run.gaps.is_empty() {
+    if gaps {
         text.push_str(", with gaps");
     }
-    if !run.is_whole() {
+    if damaged {
         text.push_str(", damaged");
     }
     text
 }
 
-fn ending(run: &Session) -> Option<Ending> {
-    run.end.as_ref().map(|end| end.end.ending)
+/// How a run stands: as the one of its sessions of which there is most to say.
+fn standing_of(story: &Story) -> &'static str {
+    let words = ["live", "not started", "crashed", "cut off"];
+    let of = |word: &&&str| story.sessions.iter().any(|s| standing(s) == **word);
+    words.iter().find(of).copied().unwrap_or("ok")
 }
 
-/// The word for what ties HTTP exchanges together.
-pub(crate) fn key_kind(kind: KeyKind) -> &'static str {
-    match kind {
-        KeyKind::McpSession => "mcp_session",
-        KeyKind::Endpoint => "endpoint",
-        KeyKind::Caller => "caller",
-        KeyKind::Unknown => "unknown",
+/// How a session stands, in a word.
+pub(crate) fn standing(session: &Session) -> &'static str {
+    let ending = session.end.as_ref().map(|end| end.ending);
+    match session.standing {
+        Standing::Live => "live",
+        Standing::Ended => "ok",
+        Standing::Crashed if ending == Some(Ending::NotStarted) => "not started",
+        Standing::Crashed => "crashed",
+        Standing::CutOff => "cut off",
     }
 }
 
@@ -89,23 +115,61 @@ pub(crate) fn finish(finish: Finish) -> Option<&'static str> {
 
 /// Why a run failed, in a few words.
 pub(crate) fn reason(failure: &Failure) -> String {
+    let name = |name: &str| escape::text(name.as_bytes(), 40);
     match failure {
         Failure::Crashed { .. } => "the server crashed".into(),
         Failure::Unanswered { step } => format!("step {step} unanswered"),
-        Failure::LastCallFailed { tool, step } => {
-            format!("{} (step {step})", escape::text(tool.as_bytes(), 40))
-        }
+        Failure::LastCallFailed { tool, step } => format!("{} (step {step})", name(tool)),
         Failure::RefusedInHttp { method, step } => {
-            format!(
-                "{} refused (step {step})",
-                escape::text(method.as_bytes(), 40)
-            )
+            format!("{} refused (step {step})", name(method))
         }
-        Failure::TimedOut { method, step } => {
-            format!(
-                "{} timed out (step {step})",
-                escape::text(method.as_bytes(), 40)
-            )
+        Failure::TimedOut { method, step } => format!("{} timed out (step {step})", name(method)),
+    }
+}
+
+/// The same of what the index knows.
+pub(crate) fn row_reason(row: &RunRow, failure: &rows::Failure) -> String {
+    let name = |name: &str| escape::text(name.as_bytes(), 40);
+    // Of several sessions the number is that in the session, and not known here for the run.
+    let step = |at: &StepAt| match &row.slices[..] {
+        [only] if only.part == 0 => format!(" (step {})", at.number),
+        _ => String::new(),
+    };
+    match failure {
+        rows::Failure::Crashed { .. } => "the server crashed".into(),
+        rows::Failure::Unanswered { at } => match &step(at)[..] {
+            "" => "a request unanswered".into(),
+            step => format!("{} unanswered", step.trim_matches([' ', '(', ')'])),
+        },
+        rows::Failure::LastCallFailed { tool, at, .. } => format!("{}{}", name(tool), step(at)),
+        rows::Failure::TimedOut { method, at, .. } => {
+            format!("{} timed out{}", name(method), step(at))
+        }
+        rows::Failure::RefusedInHttp { method, at, .. } => {
+            format!("{} refused{}", name(method), step(at))
         }
     }
+}
+
+/// How a run stands by what the index knows, in a few words.
+pub(crate) fn row_status(run: &Listed) -> String {
+    let row = &run.row;
+    let marks = &row.tally.marks;
+    let standing = match row.standing {
+        Standing::Live => "live",
+        Standing::Ended => "ok",
+        Standing::Crashed if row.not_started => "not started",
+        Standing::Crashed => "crashed",
+        Standing::CutOff => "cut off",
+    };
+    let told = row.failures.iter();
+    let mut told = told.filter(|failure| !matches!(failure, rows::Failure::Crashed { .. }));
+    let reason = told.next().map(|failure| row_reason(row, failure));
+    let damaged = marks.missing + marks.damaged + marks.unreadable > 0;
+    let mut text = in_words(standing, reason.as_deref(), marks.gaps > 0, damaged);
+    let verdict = run.verdict();
+    if verdict != Verdict::Unjudged {
+        text.push_str(&format!(", judged {verdict}"));
+    }
+    text
 }

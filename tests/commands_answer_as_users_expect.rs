@@ -260,6 +260,9 @@ fn config_says_where_each_setting_comes_from() {
     redact.rule  none  default
     retention.max_age  30d  file
     retention.max_bytes  none  default
+    check.command  none  default
+    check.timeout  1m  default
+    steps.slow  10s  default
     daemon.listen  127.0.0.1:4747  default
     daemon.drain  5s  default
     daemon.workers  3  file

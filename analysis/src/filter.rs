@@ -36,7 +36,7 @@ mod matcher;
 mod parser;
 mod ternary;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod text;
 mod units;
 

@@ -1,9 +1,27 @@
 //! Pure thought about runs. No I/O.
 //!
+//! - [`parts`]: the parts of a step's messages
+//! - [`check`]: what is wrong in a run, rule by rule
 //! - [`parts`]: what a step's messages hold
 //! - [`filter`]: the filter language: which steps, and which runs
 //! - [`outcomes`]: whether a run failed, why, and what it recovered from
+//! - [`explain`]: a run in plain words
+//! - [`timeline`], [`tree`]: how a run went in time, and what led to what
+//! - [`why`]: where a step's values came from
+//! - [`diff`], [`align`]: what is different between two runs
+//! - [`scalars`], [`quote`]: values in messages and where they stand, and pieces to show
+//! - [`testing`]: small stories for tests
 
+pub mod align;
+pub mod check;
+pub mod diff;
+pub mod explain;
 pub mod filter;
 pub mod outcomes;
 pub mod parts;
+pub mod quote;
+pub mod scalars;
+pub mod testing;
+pub mod timeline;
+pub mod tree;
+pub mod why;

@@ -323,3 +323,6 @@ fn position(outcome: Outcome) -> usize {
         Outcome::Pending => 9,
     }
 }
+
+#[cfg(test)]
+mod tests;

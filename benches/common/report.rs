@@ -51,6 +51,8 @@ pub(crate) struct Measured {
 #[derive(Debug)]
 pub(crate) struct Report {
     json: bool,
+    /// What the last column says, such as `recorded = sent`.
+    right: &'static str,
     met: usize,
     missed: Vec<String>,
     /// Those of the table at the end.
@@ -58,7 +60,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(json: bool) -> Self {
+    /// `right` is what the last column says.
+    pub(crate) fn new(json: bool, right: &'static str) -> Self {
         if !json {
             let cpus = std::thread::available_parallelism().map_or(0, usize::from);
             let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -67,6 +70,7 @@ impl Report {
         }
         Self {
             json,
+            right,
             met: 0,
             missed: Vec::new(),
             rows: Vec::new(),
@@ -78,8 +82,8 @@ impl Report {
     pub(crate) fn add(&mut self, section: &str, runs: Vec<Vec<Measured>>) {
         if !self.json {
             println!(
-                "\n{:<58} {:>8}  {:<24} {:>8}         recorded = sent",
-                section, "goal", "runs", "median"
+                "\n{:<58} {:>8}  {:<24} {:>8}         {}",
+                section, "goal", "runs", "median", self.right
             );
         }
         let mut lines: Vec<Vec<Measured>> = Vec::new();
@@ -172,7 +176,8 @@ impl Report {
         if self.json {
             return;
         }
-        println!("\n| | goal | median | recorded = sent |\n|---|---|---|---|");
+        let right = self.right;
+        println!("\n| | goal | median | {right} |\n|---|---|---|---|");
         for row in &self.rows {
             println!("{row}");
         }

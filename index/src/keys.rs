@@ -8,11 +8,14 @@
 //! V                                          schema version and settings that rows depend on
 //! R workspace 0 run                          RunRow
 //! T workspace 0 !started run                 ()            runs, newest first
-//! L alias                                    (workspace, run): ids that a run also goes by
+//! L id                                       (workspace, run): its own id, and the others
+//!                                            that it goes by
 //! S process ordinal                          SessionRow
 //! P process                                  ProcessRow
 //! K workspace 0 key(16) process ordinal part KeyRow        parts of sessions by what joins them
-//! M process ordinal part                     run           which run a part belongs to
+//! M process ordinal part                     (workspace, run): which run a part belongs to
+//! D folder                                   when it was changed when it was read
+//! U process                                  why files of it cannot be read, where any cannot
 //! ```
 
 use crate::rows::GroupKey;
@@ -36,6 +39,10 @@ pub mod kind {
     pub const KEY: u8 = b'K';
     /// The run that each part of a session belongs to.
     pub const MEMBER: u8 = b'M';
+    /// Folders of journals: when each was changed when it was read.
+    pub const FOLDER: u8 = b'D';
+    /// Processes of which files cannot be read, and why.
+    pub const UNREADABLE: u8 = b'U';
 }
 
 /// The key of the row that says what the others were made by.
@@ -58,6 +65,17 @@ pub fn run(workspace: &str, run: RunId) -> Vec<u8> {
     key
 }
 
+/// The workspace and the run in the key of a run.
+#[must_use]
+pub fn run_in(key: &[u8]) -> Option<(String, RunId)> {
+    let (run, rest) = key
+        .split_last_chunk::<16>()
+        .map(|(rest, run)| (run, rest))?;
+    let workspace = rest.strip_prefix(&[kind::RUN])?.strip_suffix(&[0])?;
+    let workspace = str::from_utf8(workspace).ok()?.to_owned();
+    Some((workspace, RunId::from_bytes(*run)))
+}
+
 /// The prefix of a workspace's runs by time.
 #[must_use]
 pub fn times_of(workspace: &str) -> Vec<u8> {
@@ -73,12 +91,32 @@ pub fn time(workspace: &str, started: u64, run: RunId) -> Vec<u8> {
     key
 }
 
+/// When a run began and which it is, by its key below [`times_of`].
+#[must_use]
+pub fn run_at(prefix: &[u8], key: &[u8]) -> Option<(u64, RunId)> {
+    let (started, run) = key.get(prefix.len()..)?.split_first_chunk::<8>()?;
+    let run = RunId::from_bytes(run.try_into().ok()?);
+    Some((!u64::from_be_bytes(*started), run))
+}
+
+/// The prefix of the ids that runs also go by, and that begin with these bytes.
+#[must_use]
+pub fn aliases_of(begin: &[u8]) -> Vec<u8> {
+    [&[kind::ALIAS][..], begin].concat()
+}
+
 /// The key of an id that a run also goes by.
 #[must_use]
 pub fn alias(alias: RunId) -> Vec<u8> {
     let mut key = vec![kind::ALIAS];
     key.extend_from_slice(alias.as_bytes());
     key
+}
+
+/// The key of why files of a process cannot be read.
+#[must_use]
+pub fn unreadable(process: ProcessId) -> Vec<u8> {
+    of_process(kind::UNREADABLE, process)
 }
 
 /// The prefix of a process's sessions.
@@ -91,6 +129,14 @@ pub fn sessions_of(process: ProcessId) -> Vec<u8> {
 #[must_use]
 pub fn session(session: SessionId) -> Vec<u8> {
     of_session(kind::SESSION, session)
+}
+
+/// The key of a folder of journals.
+#[must_use]
+pub fn folder(name: &str) -> Vec<u8> {
+    let mut key = vec![kind::FOLDER];
+    key.extend_from_slice(name.as_bytes());
+    key
 }
 
 /// The key of a process.

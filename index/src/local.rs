@@ -1,10 +1,21 @@
 //! Questions answered from the index itself: one function for each.
 
 use crate::engine::{Engine, EngineError};
+use crate::indexer::events::Events;
+use crate::indexer::verify::Difference;
+use crate::indexer::{Indexer, Progress};
+use crate::listing::Listed;
 use crate::protocol::{Query, Reply, Status};
+use crate::rows::RunRow;
 use crate::runs::{Asked, Runs, RunsError};
+use crate::table::Watched;
+use agent_trace_model::{RunId, Verdict};
+use agent_trace_store::State;
 use agent_trace_store::Store;
+use agent_trace_store::state::Verdicts;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The index, opened in this process. Clones are the same one.
@@ -15,7 +26,13 @@ pub struct Local {
 
 struct Inner {
     engine: Arc<dyn Engine>,
+    watched: Arc<Watched>,
     store: Store,
+    /// After so long a pause, in nanoseconds, a client begins a new run.
+    idle: u64,
+    indexer: Mutex<Option<Indexer>>,
+    /// What was decided about runs, as far as it was read.
+    verdicts: RwLock<Verdicts>,
     /// What stays the same of it.
     about: Status,
 }
@@ -30,13 +47,15 @@ impl std::fmt::Debug for Local {
 
 impl Local {
     /// The index of this store, kept in this engine by this version of the program. `path` is
-    /// where the engine keeps it on the disk, if it does.
+    /// where the engine keeps it on the disk, if it does. A client that does nothing for `idle`
+    /// nanoseconds begins a new run.
     #[must_use]
     pub fn new(
         store: &Store,
         engine: Arc<dyn Engine>,
         program: &str,
         path: Option<String>,
+        idle: u64,
     ) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let about = Status {
@@ -46,9 +65,15 @@ impl Local {
             path,
             ..Status::default()
         };
+        let watched = Arc::new(Watched::new(engine));
+        let engine: Arc<dyn Engine> = Arc::<Watched>::clone(&watched);
         let inner = Inner {
             engine,
+            watched,
             store: store.clone(),
+            idle,
+            indexer: Mutex::new(None),
+            verdicts: RwLock::default(),
             about,
         };
         Self {
@@ -79,9 +104,142 @@ impl Local {
     /// # Errors
     /// When the index or a journal cannot be read.
     pub fn answer(&self, query: &Query) -> Result<Reply, RunsError> {
-        Ok(match query {
-            Query::Status => Reply::Status(self.status()?),
+        if !matches!(query, Query::Status) {
+            self.refresh()?;
+        }
+        let answered = match query {
+            Query::Status => self.status().map(Reply::Status).map_err(Into::into),
+            Query::Runs(query) => self.runs(query).map(Reply::Runs),
+            Query::Run { workspace, name } => {
+                let found = self.find(workspace, name);
+                found.map(|found| Reply::Run(Box::new(found)))
+            }
+            Query::Stats(query) => self.stats(query).map(Reply::Stats),
+            Query::Rebuild => self.rebuild().map(Reply::Rebuilt),
+            Query::Verify => self.verify().map(Reply::Verified),
+        };
+        answered.or_else(|error| match error.wrong() {
+            Some(wrong) => Ok(Reply::Wrong(wrong)),
+            None => Err(error),
         })
+    }
+
+    /// Reads what was recorded and decided since the last time.
+    ///
+    /// # Errors
+    /// When the journals cannot be listed, or the index cannot be written.
+    pub fn refresh(&self) -> Result<Progress, RunsError> {
+        let mut indexer = self.indexer()?;
+        let progress = match &mut *indexer {
+            Some(indexer) => indexer.catch_up()?,
+            None => Progress::default(),
+        };
+        drop(indexer);
+        let mut verdicts = self
+            .inner
+            .verdicts
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        // What was decided before is better than no answer.
+        if let Err(error) = verdicts.refresh(&State::of(self.store())) {
+            tracing::warn!("what was decided about runs cannot be read: {error}");
+        }
+        Ok(progress)
+    }
+
+    /// Makes the index anew.
+    ///
+    /// # Errors
+    /// As [`Local::refresh`].
+    pub fn rebuild(&self) -> Result<Progress, RunsError> {
+        let mut indexer = self.indexer()?;
+        Ok(match &mut *indexer {
+            Some(indexer) => indexer.rebuild()?,
+            None => Progress::default(),
+        })
+    }
+
+    /// Compares the index with one that is made anew in memory.
+    ///
+    /// # Errors
+    /// As [`Local::refresh`].
+    pub fn verify(&self) -> Result<Vec<Difference>, RunsError> {
+        let mut indexer = self.indexer()?;
+        Ok(match &mut *indexer {
+            Some(indexer) => indexer.verify()?,
+            None => Vec::new(),
+        })
+    }
+
+    /// Keeps the index up to date until this says to stop; blocks meanwhile.
+    ///
+    /// # Errors
+    /// When the index cannot be written. That journals cannot be listed for a moment is no
+    /// reason to stop.
+    pub fn follow(&self, stop: &AtomicBool) -> Result<(), RunsError> {
+        let events = Events::new(self.store());
+        while !stop.load(Ordering::Relaxed) {
+            match self.refresh() {
+                Ok(_) => self.keep_in_memory()?,
+                Err(RunsError::Store(error)) => {
+                    tracing::warn!("the journals cannot be listed: {error}");
+                }
+                Err(error) => return Err(error),
+            }
+            events.wait(stop);
+        }
+        Ok(())
+    }
+
+    /// What brings the index up to date, made when it is first needed.
+    fn indexer(&self) -> Result<MutexGuard<'_, Option<Indexer>>, RunsError> {
+        let indexer = self.inner.indexer.lock();
+        let mut indexer = indexer.unwrap_or_else(|poisoned| {
+            // A fault of ours: what it knew may be wrong.
+            let mut indexer = poisoned.into_inner();
+            *indexer = None;
+            indexer
+        });
+        if indexer.is_none() {
+            let engine = Arc::clone(self.engine());
+            *indexer = Some(Indexer::new(self.store(), engine, self.inner.idle)?);
+        }
+        Ok(indexer)
+    }
+
+    /// Has what filters ask for in memory from now on: for a process that lives long.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn keep_in_memory(&self) -> Result<(), RunsError> {
+        Ok(self.inner.watched.load()?)
+    }
+
+    pub(crate) fn watched(&self) -> &Watched {
+        &self.inner.watched
+    }
+
+    /// What was decided about a run that goes by these ids.
+    pub(crate) fn verdict(&self, ids: impl Iterator<Item = RunId>) -> Verdict {
+        let verdicts = self
+            .inner
+            .verdicts
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        verdicts.verdict(ids)
+    }
+
+    /// A run with what was decided about it.
+    pub(crate) fn listed(&self, row: RunRow) -> Listed {
+        let verdicts = self
+            .inner
+            .verdicts
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let ids = [row.id].into_iter().chain(row.aliases.iter().copied());
+        let decision = verdicts.decision(ids).cloned();
+        drop(verdicts);
+        Listed { row, decision }
     }
 
     fn status(&self) -> Result<Status, EngineError> {

@@ -18,6 +18,8 @@ pub struct Settings {
     pub program: &'static str,
     /// How many bytes of the index may be kept in memory.
     pub cache: u64,
+    /// After so long a pause, in nanoseconds, a client begins a new run.
+    pub idle: u64,
     /// How long somebody who has the index and cannot be asked is waited for.
     pub patience: Duration,
     /// Is told, in one line each, what the user is to know.
@@ -30,6 +32,7 @@ impl Settings {
         Self {
             program,
             cache: crate::engine::sled::CACHE,
+            idle: crate::indexer::IDLE,
             patience: Duration::from_secs(30),
             report: Arc::new(report),
         }
@@ -91,7 +94,7 @@ impl Owner {
         let place = place.map(std::borrow::Cow::into_owned);
         let held = Arc::new(held);
         let engine: Arc<dyn Engine> = Arc::<Held>::clone(&held);
-        let local = Local::new(store, engine, settings.program, place);
+        let local = Local::new(store, engine, settings.program, place, settings.idle);
         Ok(Taken::Ours(Self { local, held }))
     }
 

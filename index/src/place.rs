@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 /// Which keys and rows an index has. Raised when one of them changes its meaning; an index of
 /// another version is not read but begun anew.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = crate::rows::SCHEMA;
 
 /// What the file `schema` says before the version.
 const MARK: &str = "agent-trace index ";

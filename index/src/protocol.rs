@@ -13,6 +13,11 @@
 //! What a user asked wrongly (there is no such run, the filter has an error) is a reply, too,
 //! and no error: it then looks the same wherever it was found out.
 
+use crate::finding::Found;
+use crate::indexer::Progress;
+use crate::indexer::verify::Difference;
+use crate::listing::{RunsPage, RunsQuery};
+use crate::stats::Stats;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::io;
@@ -34,15 +39,62 @@ const MOST_OF_A_PAGE: usize = (MOST_ANSWERED as usize) - (64 << 10);
 pub enum Query {
     /// Who owns the index, and how large it is. Counts every row.
     Status,
+    /// A page of runs.
+    Runs(RunsQuery),
+    /// One run, by its name.
+    Run {
+        /// The workspace that it belongs to.
+        workspace: String,
+        /// `latest`, an id, or the beginning of one.
+        name: String,
+    },
+    /// What tools did in the runs that match.
+    Stats(RunsQuery),
+    /// Make the index anew.
+    Rebuild,
+    /// Compare the index with one that is made anew.
+    Verify,
 }
 
 /// An answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reply {
     /// To [`Query::Status`].
     Status(Status),
+    /// To [`Query::Runs`].
+    Runs(RunsPage),
+    /// To [`Query::Run`].
+    Run(Box<Found>),
+    /// To [`Query::Stats`].
+    Stats(Stats),
+    /// To [`Query::Rebuild`].
+    Rebuilt(Progress),
+    /// To [`Query::Verify`].
+    Verified(Vec<Difference>),
+    /// To any: the user asked for something that cannot be.
+    Wrong(Wrong),
+}
+
+/// What is wrong with what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Wrong {
+    /// There are no runs.
+    Empty,
+    /// No run has this name.
+    NotFound(String),
+    /// Several runs have ids that begin so.
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// How many there are.
+        count: usize,
+    },
+    /// In words.
+    Other(String),
 }
 
 /// Who owns the index, and how large it is.

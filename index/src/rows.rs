@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 
 pub use key::GroupKey;
 pub use sketch::Sketch;
-pub use tally::{Call, Counts, Failed, Failure, Marks, MethodTally, StepAt, Tally, ToolTally};
+pub use tally::{Call, Counts, Failed, Failure, Marks, MethodTally, PostTally, StepAt, Tally};
+pub use tally::{ToolTally, Tries};
 
 /// Changes whenever a row or a key does, or what they are derived from.
 pub const SCHEMA: u32 = 1;
@@ -52,6 +53,8 @@ pub struct RunRow {
     /// How it stands: live while any of its sessions is (of those that it holds the end of),
     /// else crashed or cut off where any of them is.
     pub standing: Standing,
+    /// Whether a server of it could not even be started.
+    pub not_started: bool,
     /// Whether its clients only connected and listed: not shown unless asked for.
     pub probe: bool,
     /// What to call its clients, sorted, each once.
@@ -73,7 +76,7 @@ pub struct RunRow {
     pub failures: Vec<Failure>,
     /// How many failures there are. One that has any is failed.
     pub failed: u64,
-    /// Errors of tools that a later success of the same tool made good.
+    /// Errors that a later success of the same tool, method or target made good.
     pub recovered: u64,
 }
 
@@ -126,6 +129,7 @@ pub struct SessionRow {
     /// How it stands.
     pub standing: Standing,
     /// How it ended, if it did and that was recorded.
+    #[serde(with = "compact::end")]
     pub end: Option<End>,
     /// Whether its beginning was removed because it was too old.
     pub clipped: bool,
@@ -174,8 +178,10 @@ pub struct ProcessRow {
     pub workspace: String,
     /// Its files in their order.
     pub files: Vec<FileRow>,
-    /// Whether it has ended, so that its files are no longer written.
+    /// Whether it is sure that its files are no longer written.
     pub finished: bool,
+    /// Whether its rows say that it has ended.
+    pub ended: bool,
     /// Whether it relays HTTP, so that it may have many sessions.
     pub http: bool,
     /// How many records were read.

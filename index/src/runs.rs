@@ -1,7 +1,9 @@
 //! Asking what was recorded, wherever the index is.
 
 use crate::engine::EngineError;
-use crate::protocol::{Query, Reply, VERSION};
+use crate::indexer::IndexError;
+use crate::protocol::{Query, Reply, VERSION, Wrong};
+use agent_trace_store::journal::reader::OpenError;
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -80,6 +82,29 @@ pub enum RunsError {
     /// What was answered is not understood here.
     #[error("the process{} that has the index answered something that is not known here", number(.0))]
     Unknown(Option<u32>),
+    /// There are no runs.
+    #[error("nothing has been recorded yet")]
+    Empty,
+    /// No run has this name.
+    #[error("no run {0:?}")]
+    NotFound(String),
+    /// Several runs have ids that begin so.
+    #[error("{count} runs begin with {name:?}")]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// How many there are.
+        count: usize,
+    },
+    /// What was asked cannot be, in words.
+    #[error("{0}")]
+    Wrong(String),
+    /// A journal cannot be read.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The journals cannot be listed.
+    #[error("cannot read the store")]
+    Store(#[source] io::Error),
     /// A fault of this program.
     #[error("answering failed")]
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -91,6 +116,21 @@ fn number(pid: &Option<u32>) -> String {
 }
 
 impl RunsError {
+    /// What is wrong with what was asked, if that is why.
+    #[must_use]
+    pub fn wrong(&self) -> Option<Wrong> {
+        Some(match self {
+            Self::Empty => Wrong::Empty,
+            Self::NotFound(name) => Wrong::NotFound(name.clone()),
+            Self::Ambiguous { name, count } => Wrong::Ambiguous {
+                name: name.clone(),
+                count: *count,
+            },
+            Self::Wrong(text) => Wrong::Other(text.clone()),
+            _ => return None,
+        })
+    }
+
     /// What can be done about it.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
@@ -104,6 +144,26 @@ impl RunsError {
                  daemon), and the next one that asks takes the index over",
             ),
             _ => None,
+        }
+    }
+}
+
+impl From<Wrong> for RunsError {
+    fn from(wrong: Wrong) -> Self {
+        match wrong {
+            Wrong::Empty => Self::Empty,
+            Wrong::NotFound(name) => Self::NotFound(name),
+            Wrong::Ambiguous { name, count } => Self::Ambiguous { name, count },
+            Wrong::Other(text) => Self::Wrong(text),
+        }
+    }
+}
+
+impl From<IndexError> for RunsError {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Store(error) => Self::Store(error),
+            IndexError::Engine(error) => Self::Engine(error),
         }
     }
 }

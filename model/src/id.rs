@@ -95,6 +95,13 @@ impl ProcessId {
     pub fn new(unix_ms: u64, random: [u8; 10]) -> Self {
         Self(uuid::Builder::from_unix_timestamp_millis(unix_ms, &random).into_uuid())
     }
+
+    /// The id (UUIDv8) made of the first 16 bytes of a digest: of a recording that came from
+    /// elsewhere, so that it is found when it comes again.
+    #[must_use]
+    pub fn from_digest(digest: [u8; 16]) -> Self {
+        Self(uuid::Builder::from_custom_bytes(digest).into_uuid())
+    }
 }
 
 impl RunId {

@@ -21,5 +21,5 @@ pub mod verdict;
 pub use end::{End, Ending, Finish};
 pub use id::{ParseIdError, ProcessId, RunId, SessionId};
 pub use outcome::Outcome;
-pub use stream::{Caller, Channel, Moment, NoTap, Stream, Tap};
+pub use stream::{Caller, Channel, Moment, NoTap, Stream, Tap, Told};
 pub use verdict::{Judge, Verdict};

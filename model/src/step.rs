@@ -68,6 +68,22 @@ pub struct Step {
     pub outcome: Outcome,
 }
 
+/// How the end of a frame was told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Framing {
+    /// It was a line of JSON.
+    #[default]
+    Line,
+    /// A Content-Length block announced it, which no revision of MCP defines.
+    ContentLength,
+    /// It was an event of an event stream.
+    Event,
+    /// It was the body of an HTTP message.
+    Body,
+    /// It is no message.
+    Stray,
+}
+
 /// A message of a step, redacted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
@@ -81,6 +97,13 @@ pub struct Message {
     /// Number of the record that its frame is in its process's journal: messages of one batch
     /// share it.
     pub frame: u64,
+    /// How that frame was told from what is around it.
+    pub framing: Framing,
+    /// The HTTP exchange that it was on, or 0: an answer may come on another one than its
+    /// request.
+    pub exchange: u32,
+    /// Whether the frame was a batch: an array of messages.
+    pub batch: bool,
     /// Whether only the first part of the frame was kept.
     pub cut: bool,
     /// Whether bytes of the frame are missing that the recorder had no room for.

@@ -56,6 +56,28 @@ pub struct Caller {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub u64);
 
+/// One thing that a relay tells, for [`Tap::tell`]; what each means is said at the method of
+/// that name.
+#[derive(Clone, Copy, Debug)]
+pub enum Told<'a> {
+    /// [`Tap::copy`]
+    Copy(&'a [u8]),
+    /// [`Tap::undelivered`]
+    Undelivered(&'a [u8]),
+    /// [`Tap::close`]
+    Close,
+    /// [`Tap::request`]
+    Request(Caller, &'a [u8]),
+    /// [`Tap::response`]
+    Response(&'a [u8]),
+    /// [`Tap::trailers`]
+    Trailers(&'a [u8]),
+    /// [`Tap::altered`]: from, to
+    Altered(&'a [u8], &'a [u8]),
+    /// [`Tap::finished`]
+    Finished(Finish),
+}
+
 /// What a relay tells about the bytes it moves.
 ///
 /// A relay asks for the time when it has read a chunk, writes the chunk to its destination,
@@ -94,6 +116,23 @@ pub trait Tap: Send + Sync {
 
     /// An HTTP exchange is over; nothing more will be told of it.
     fn finished(&self, channel: Channel, at: Moment, finish: Finish);
+
+    /// All of these, in this order, as if each were told by itself: where many are told at
+    /// once, that may cost less. The iterator is taken to its end in any case.
+    fn tell<'a>(&self, all: &mut dyn Iterator<Item = (Channel, Moment, Told<'a>)>) {
+        for (channel, at, told) in all {
+            match told {
+                Told::Copy(bytes) => self.copy(channel, at, bytes),
+                Told::Undelivered(bytes) => self.undelivered(channel, at, bytes),
+                Told::Close => self.close(channel, at),
+                Told::Request(caller, head) => self.request(channel, at, caller, head),
+                Told::Response(head) => self.response(channel, at, head),
+                Told::Trailers(lines) => self.trailers(channel, at, lines),
+                Told::Altered(from, to) => self.altered(channel, at, from, to),
+                Told::Finished(finish) => self.finished(channel, at, finish),
+            }
+        }
+    }
 
     /// How many requests of the client of this source still wait for their answer, as far
     /// as is known by now; none where nobody counts them.

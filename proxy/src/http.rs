@@ -9,6 +9,7 @@
 //! - `worker`: the threads, and accepting
 //! - `connection`, `forward`, `exchange`, `body`: a connection, its requests, their bodies
 //! - `link`, `tls`, `socket`: the connection to the server
+//! - `turns`: which of the two connections has something to do
 //! - `policy`: who may call; `answer`: what the listener answers by itself
 //! - `head`, `expect`, `rewrite`: what HTTP wants of a relay
 //! - `copies`, `meter`: what the tap is told, and how long bytes stayed
@@ -32,6 +33,7 @@ pub mod settings;
 mod socket;
 pub mod stats;
 mod tls;
+mod turns;
 pub mod upstream;
 mod worker;
 

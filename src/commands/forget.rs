@@ -3,9 +3,9 @@
 use crate::cli::Forget;
 use crate::config::Config;
 use crate::error::{CommandError, exit};
+use crate::query;
 use crate::render::short;
 use agent_trace_store::retention;
-use agent_trace_store::trace::Sessions;
 use std::io::Write;
 
 pub(crate) fn run(args: &Forget, config: &Config) -> Result<u8, CommandError> {
@@ -14,11 +14,13 @@ pub(crate) fn run(args: &Forget, config: &Config) -> Result<u8, CommandError> {
     let runs: Vec<_> = args
         .runs
         .iter()
-        .map(|name| store.find(name))
+        .map(|name| query::entries(config, name))
         .collect::<Result<_, _>>()?;
-    for run in runs {
-        retention::forget(&store, &run)?;
-        writeln!(anstream::stdout(), "forgot run {}", short(run.id))?;
+    for (run, sessions) in runs {
+        for session in &sessions {
+            retention::forget(&store, session)?;
+        }
+        writeln!(anstream::stdout(), "forgot run {}", short(run))?;
     }
     Ok(exit::SUCCESS)
 }

@@ -3,11 +3,11 @@
 use crate::cli::Redact;
 use crate::config::Config;
 use crate::error::{CommandError, exit};
+use crate::query::{self, Opened};
 use crate::render::short;
 use crate::render::table::{self, Align};
 use agent_trace_store::key;
 use agent_trace_store::redact::{Redaction, Redactor};
-use agent_trace_store::trace::Sessions;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
@@ -79,13 +79,11 @@ fn in_text(test: &str, redactor: &Redactor) -> Result<u8, CommandError> {
 }
 
 fn in_run(name: &str, redactor: &Redactor, config: &Config) -> Result<u8, CommandError> {
-    let store = config.store();
-    let run = store.open(&store.find(name)?)?;
-    let records = run.frames.iter().map(|frame| (&frame.record, frame.body()));
-    let errors = run
-        .errors
-        .iter()
-        .map(|record| (record, &record.payload[..]));
+    let Opened { run, sessions, .. } = query::open(config, name)?;
+    let frames = sessions.iter().flat_map(|session| &session.frames);
+    let records = frames.map(|frame| (&frame.record, frame.body()));
+    let errors = sessions.iter().flat_map(|session| &session.errors);
+    let errors = errors.map(|record| (record, &record.payload[..]));
     let mut rows = Vec::new();
     for (record, text) in records.chain(errors) {
         let (mut out, mut found) = (Vec::new(), Vec::new());
@@ -95,7 +93,7 @@ fn in_run(name: &str, redactor: &Redactor, config: &Config) -> Result<u8, Comman
     }
     let mut out = anstream::stdout().lock();
     if rows.is_empty() {
-        writeln!(out, "run {}: nothing more to hide", short(run.entry.id))?;
+        writeln!(out, "run {}: nothing more to hide", short(run.row.id))?;
         return Ok(exit::SUCCESS);
     }
     use Align::{Left, Right};

@@ -1,85 +1,97 @@
 //! `runs`: list recorded runs.
 //!
-//! - [`follow`]: those that begin and end from now on
+//! - [`follow`]: sessions that begin and end from now on
 
 mod follow;
 
 use crate::cli::{Format, Runs as Args};
 use crate::config::Config;
-use crate::error::{CommandError, exit, in_one_line};
+use crate::error::{CommandError, exit};
+use crate::query;
 use crate::render::escape::text;
 use crate::render::json::{self, RunLine};
 use crate::render::table::{self, Align};
-use crate::render::{failures, short, status, time};
-use agent_trace_store::trace::{FindError, Session, Sessions};
+use crate::render::{row_status, short, time};
+use agent_trace_index::RunsError;
+use agent_trace_index::listing::{Cursor, Listed, MOST, RunsPage, RunsQuery};
 use owo_colors::OwoColorize;
-use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
-    let store = config.store();
     if args.follow {
-        return follow::run(&store, args.format);
+        return follow::run(&config.store(), args.format);
     }
-    let listing = store.list().map_err(CommandError::path(store.root()))?;
-    let limit = if args.limit == 0 {
-        usize::MAX
-    } else {
-        args.limit
+    let query = RunsQuery {
+        failed: args.failed,
+        probes: args.all,
+        cursor: query::cursor(args.after.as_deref())?,
+        ..query::runs(args.filter.as_deref())?
     };
-    let (mut rows, mut lines) = (Vec::new(), Vec::new());
-    let mut unreadable = listing.unreadable;
-    // As many at once as may be needed, since the runs of a process are read together. Each
-    // is reduced to its line at once: all of them may not fit into memory.
-    let mut rest = &listing.runs[..];
-    while !rest.is_empty() && rows.len().max(lines.len()) < limit {
-        let (now, later) = rest.split_at(limit.min(rest.len()));
-        rest = later;
-        let (mut some_rows, mut some_lines) = (BTreeMap::new(), BTreeMap::new());
-        store.open_each(now, &mut |at, run| match run {
-            Ok(run) if args.failed && failures(&run).is_empty() => {}
-            Ok(run) if args.format == Format::Text => drop(some_rows.insert(at, row(&run))),
-            Ok(run) => drop(some_lines.insert(at, RunLine::of(&run))),
-            Err(error) => unreadable.push(error),
-        });
-        rows.extend(some_rows.into_values());
-        lines.extend(some_lines.into_values());
-    }
-    rows.truncate(limit);
-    lines.truncate(limit);
-    let mut errors = anstream::stderr().lock();
-    for error in &unreadable {
-        writeln!(errors, "{} {}", "warning:".yellow(), in_one_line(error))?;
-    }
+    let asked_for_all = !args.failed && args.filter.is_none() && args.after.is_none();
+    let page = pages(config, query, args.limit)?;
+    warn(&page.warnings)?;
+    let lines = || page.runs.iter().map(RunLine::of);
     match args.format {
-        Format::Text if rows.is_empty() && !args.failed => return Err(FindError::Empty.into()),
-        Format::Text => print(&rows)?,
-        Format::Json => json::document(&lines)?,
-        Format::Jsonl => lines.iter().try_for_each(json::line)?,
+        Format::Text if page.runs.is_empty() && asked_for_all => {
+            return Err(RunsError::Empty.into());
+        }
+        Format::Text => print(&page.runs, page.cursor, args)?,
+        Format::Json => json::document(&lines().collect::<Vec<_>>())?,
+        Format::Jsonl => lines().try_for_each(|line| json::line(&line))?,
     }
     Ok(exit::SUCCESS)
 }
 
-fn row(run: &Session) -> [String; 8] {
-    let calls = || run.steps.iter().filter(|step| step.tool().is_some());
-    let started = run.entry.started;
+/// As many runs as are wanted, 0 for all.
+pub(crate) fn pages(
+    config: &Config,
+    mut query: RunsQuery,
+    limit: usize,
+) -> Result<RunsPage, CommandError> {
+    let mut all = RunsPage::default();
+    loop {
+        let left = match limit {
+            0 => MOST,
+            limit => limit - all.runs.len(),
+        };
+        query.limit = left.min(MOST);
+        let page = query::page(config, query.clone())?;
+        all.runs.extend(page.runs);
+        all.warnings.extend(page.warnings);
+        all.cursor = page.cursor;
+        if all.cursor.is_none() || (limit > 0 && all.runs.len() >= limit) {
+            return Ok(all);
+        }
+        query.cursor = all.cursor;
+    }
+}
+
+/// Tells what could not be read.
+pub(crate) fn warn(warnings: &[String]) -> io::Result<()> {
+    let mut errors = anstream::stderr().lock();
+    for warning in warnings {
+        let warning = text(warning.as_bytes(), 0);
+        writeln!(errors, "{} {warning}", "warning:".yellow())?;
+    }
+    Ok(())
+}
+
+fn row(run: &Listed) -> [String; 8] {
+    let row = &run.row;
     [
-        short(run.entry.id),
-        time::date(started),
-        time::span(run.last.saturating_sub(started)),
-        text(run.client().as_bytes(), 24),
-        text(run.server().as_bytes(), 30),
-        calls().count().to_string(),
-        calls()
-            .filter(|step| step.outcome.is_failure())
-            .count()
-            .to_string(),
-        status(run),
+        short(row.id),
+        time::date(row.started),
+        time::span(row.last.saturating_sub(row.started)),
+        text(row.clients.join(", ").as_bytes(), 24),
+        text(row.servers.join(", ").as_bytes(), 30),
+        row.tally.calls().to_string(),
+        row.tally.failed_calls().to_string(),
+        row_status(run),
     ]
 }
 
-fn print(rows: &[[String; 8]]) -> std::io::Result<()> {
-    if rows.is_empty() {
+fn print(runs: &[Listed], more: Option<Cursor>, args: &Args) -> io::Result<()> {
+    if runs.is_empty() {
         return Ok(());
     }
     use Align::{Left, Right};
@@ -93,5 +105,12 @@ fn print(rows: &[[String; 8]]) -> std::io::Result<()> {
         ("FAILED", Right),
         ("STATUS", Left),
     ];
-    table::print(&mut anstream::stdout().lock(), heading, rows)
+    let rows: Vec<[String; 8]> = runs.iter().map(row).collect();
+    table::print(&mut anstream::stdout().lock(), heading, &rows)?;
+    // Of the usual list everyone knows that there is more.
+    let asked = args.after.is_some() || args.filter.is_some() || args.failed;
+    match more.filter(|_| asked) {
+        Some(cursor) => writeln!(anstream::stderr(), "more: --after {cursor}"),
+        None => Ok(()),
+    }
 }

@@ -11,78 +11,67 @@ mod http;
 use crate::cli::{Format, Show};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
+use crate::query::{self, Opened};
 use crate::render::escape::{self, text};
-use crate::render::json::{self, RunLine, StepLine};
-use crate::render::{failures, lines, reason, short, status, summary, time};
+use crate::render::json::{self, RunDocument, StepLine};
+use crate::render::{lines, reason, short, standing, status, summary, time, verdict};
+use agent_trace_analysis::outcomes::failures;
 use agent_trace_model::Ending;
-use agent_trace_store::journal::Bodies;
-use agent_trace_store::journal::header::KeyKind;
-use agent_trace_store::trace::{Session, Sessions};
+use agent_trace_model::step::Step;
+use agent_trace_model::story::{KeyKind, Session, Story};
 use owo_colors::OwoColorize;
-use serde::Serialize;
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
-    let store = config.store();
-    let entry = store.find(&args.run)?;
     if args.follow {
-        return follow::run(&store, &entry, args);
+        return follow::run(config, args);
     }
-    let run = store.open(&entry)?;
+    let filter = query::filter(args.filter.as_deref())?;
+    let Opened {
+        run,
+        story,
+        sessions,
+    } = query::open(config, &args.run)?;
     if let Some(number) = args.frame {
-        return frames::one(&run, number);
+        return frames::one(&sessions, args.session.as_deref(), number);
     }
     let mut out = anstream::stdout().lock();
     if args.frames {
-        frames::list(&mut out, &run, args.format)?;
-    } else if args.http {
-        http::list(&mut out, &run, args.format)?;
-    } else if args.summary {
-        let lines = summary::of(&run);
+        frames::list(&mut out, &sessions, args.format)?;
+        return Ok(exit::SUCCESS);
+    }
+    if args.http {
+        http::list(&mut out, &story, args.format)?;
+        return Ok(exit::SUCCESS);
+    }
+    let matcher = filter
+        .as_ref()
+        .map(|filter| filter.over(&story, run.verdict()));
+    let wanted = |step: &&Step| matcher.as_ref().is_none_or(|matcher| matcher.step(step));
+    let steps = || story.steps.iter().filter(wanted);
+    if args.summary {
+        let lines = summary::of(steps());
         match args.format {
             Format::Text => summary::print(&mut out, &lines)?,
             Format::Json => json::document(&lines)?,
             Format::Jsonl => lines.iter().try_for_each(json::line)?,
         }
-    } else {
-        match args.format {
-            Format::Text => steps(&mut out, &run, args)?,
-            Format::Json => {
-                let steps = run.steps.iter().map(|step| StepLine::of(&run, step));
-                let errors = run
-                    .errors
-                    .iter()
-                    .map(|line| String::from_utf8_lossy(&line.payload));
-                json::line(&Document {
-                    run: RunLine::of(&run),
-                    steps: steps.collect(),
-                    stderr: errors.collect(),
-                })?;
-            }
-            Format::Jsonl => {
-                run.steps
-                    .iter()
-                    .try_for_each(|step| json::line(&StepLine::of(&run, step)))?;
+        return Ok(exit::SUCCESS);
+    }
+    let line = |step| StepLine::of(&story, step);
+    match args.format {
+        Format::Text => {
+            head(&mut out, &story)?;
+            lines::print(&mut out, &story, steps(), options(args))?;
+            foot(&mut out, &story, args)?;
+            if let Some(decision) = &run.decision {
+                writeln!(out, "    {}", verdict(decision))?;
             }
         }
+        Format::Json => json::line(&RunDocument::of(&run, &story, steps().map(line).collect()))?,
+        Format::Jsonl => steps().map(line).try_for_each(|line| json::line(&line))?,
     }
     Ok(exit::SUCCESS)
-}
-
-/// A whole run.
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(flatten)]
-    run: RunLine,
-    steps: Vec<StepLine<'a>>,
-    stderr: Vec<Cow<'a, str>>,
-}
-
-fn steps(out: &mut impl Write, run: &Session, args: &Show) -> io::Result<()> {
-    head(out, run)?;
-    lines::print(out, run, options(args))?;
-    foot(out, run, args)
 }
 
 fn options(args: &Show) -> lines::Options {
@@ -94,60 +83,69 @@ fn options(args: &Show) -> lines::Options {
 }
 
 /// What the run is, before its steps.
-fn head(out: &mut impl Write, run: &Session) -> io::Result<()> {
-    let header = &run.entry.header;
+fn head(out: &mut impl Write, story: &Story) -> io::Result<()> {
+    let clients = names(story.sessions.iter().map(|session| &session.client[..]));
+    let servers = names(story.sessions.iter().map(|session| &session.server[..]));
     let names = format!(
         "{} → {}",
-        text(run.client().as_bytes(), 40),
-        text(run.server().as_bytes(), 40)
+        text(clients.as_bytes(), 40),
+        text(servers.as_bytes(), 80)
     );
-    let started = time::date(run.entry.started);
-    writeln!(
-        out,
-        "{} {} {names}, {started}",
-        "run".dimmed(),
-        short(run.entry.id).bold()
-    )?;
-    if run.entry.http {
-        how_http(out, run)?;
-    } else {
-        let words = run.opening.command.iter();
-        let command: Vec<String> = words.map(|word| text(word.as_bytes(), 0)).collect();
-        writeln!(out, "{} {}", "    command:".dimmed(), command.join(" "))?;
-    }
-    if !header.redaction.on {
-        writeln!(
-            out,
-            "    {}",
-            "recorded without redaction: it may hold secrets".yellow()
-        )?;
-    }
-    if header.bodies == Bodies::Digest {
-        writeln!(
-            out,
-            "    arguments and results were recorded as digests only"
-        )?;
+    let started = time::date(story.started());
+    let id = short(story.id);
+    writeln!(out, "{} {} {names}, {started}", "run".dimmed(), id.bold())?;
+    for session in &story.sessions {
+        let of = match story.sessions.len() {
+            1 => String::new(),
+            _ => format!("{} ", text(session.server.as_bytes(), 40).cyan()),
+        };
+        if session.transport == "http" {
+            how_http(out, session, &of)?;
+        } else {
+            let words = session.command.iter();
+            let command: Vec<String> = words.map(|word| text(word.as_bytes(), 0)).collect();
+            let command = command.join(" ");
+            writeln!(out, "    {of}{} {command}", "command:".dimmed())?;
+        }
+        if !session.redacted {
+            let what = "recorded without redaction: it may hold secrets";
+            writeln!(out, "    {of}{}", what.yellow())?;
+        }
+        if session.digested {
+            let what = "arguments and results were recorded as digests only";
+            writeln!(out, "    {of}{what}")?;
+        }
     }
     Ok(())
 }
 
+/// Each name once, in their order.
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    for name in names {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all.join(", ")
+}
+
 /// How client and server of an HTTP session reach each other.
-fn how_http(out: &mut impl Write, run: &Session) -> io::Result<()> {
+fn how_http(out: &mut impl Write, session: &Session, of: &str) -> io::Result<()> {
     let place = |text: &Option<String>| escape::text(text.as_deref().unwrap_or("?").as_bytes(), 0);
-    let opening = &run.opening;
-    let (listen, upstream) = (place(&opening.listen), place(&opening.upstream));
-    writeln!(out, "{} {listen} → {upstream}", "    http:".dimmed())?;
+    let (listen, upstream) = (place(&session.listen), place(&session.upstream));
+    writeln!(out, "    {of}{} {listen} → {upstream}", "http:".dimmed())?;
     let mut about = Vec::new();
-    if let Some(revision) = run.revision() {
+    if let Some(revision) = &session.revision {
         about.push(format!("MCP {}", text(revision.as_bytes(), 40)));
     }
-    about.extend(run.key_kind().map(|kind| match kind {
+    about.extend(session.key.map(|kind| match kind {
         KeyKind::McpSession => "tied together by a session id".into(),
         KeyKind::Endpoint => "tied together by an endpoint".into(),
         KeyKind::Caller => "what one caller asked".into(),
         KeyKind::Unknown => "tied together in a way that this version does not know".into(),
     }));
-    if let Some(agent) = &opening.user_agent {
+    if let Some(agent) = &session.user_agent {
         about.push(text(agent.as_bytes(), 80));
     }
     if !about.is_empty() {
@@ -157,43 +155,38 @@ fn how_http(out: &mut impl Write, run: &Session) -> io::Result<()> {
 }
 
 /// How it ended and what is missing, after its steps.
-fn foot(out: &mut impl Write, run: &Session, args: &Show) -> io::Result<()> {
-    let status = status(run);
-    let status = if failures(run).is_empty() {
+fn foot(out: &mut impl Write, story: &Story, args: &Show) -> io::Result<()> {
+    let failures = failures(story);
+    let status = status(story, &failures);
+    let status = if failures.is_empty() {
         status
     } else {
         status.red().to_string()
     };
-    writeln!(out, "{} {status}{}", "end".dimmed(), ending(run))?;
+    let several = story.sessions.len() > 1;
+    let how = match &story.sessions[..] {
+        [session] => ending(session),
+        _ => String::new(),
+    };
+    writeln!(out, "{} {status}{how}", "end".dimmed())?;
     // One reason is in the line above.
-    for failure in failures(run).iter().skip(1) {
+    for failure in failures.iter().skip(1) {
         writeln!(out, "    {} {}", "failed:".red(), reason(failure))?;
     }
-    if run.is_clipped() {
-        let gone = "its beginning is not kept any more";
-        writeln!(out, "    {} {gone}", "clipped:".yellow())?;
+    for session in &story.sessions {
+        let of = match several {
+            true => format!("{} ", text(session.server.as_bytes(), 40).cyan()),
+            false => String::new(),
+        };
+        if several {
+            let how = standing(session);
+            writeln!(out, "    {of}{how}{}", ending(session))?;
+        }
+        missing(out, session, &of)?;
     }
-    if run.missing > 0 {
-        writeln!(
-            out,
-            "    {} {} records are missing",
-            "damaged:".yellow(),
-            run.missing
-        )?;
-    }
-    let unreadable: u64 = run.damage.iter().map(|damage| damage.bytes).sum();
-    if unreadable > 0 {
-        writeln!(
-            out,
-            "    {} {unreadable} bytes cannot be read",
-            "damaged:".yellow()
-        )?;
-    }
-    for error in &run.unreadable {
-        writeln!(out, "    {} {error}", "damaged:".yellow())?;
-    }
-    if !args.stderr && !run.errors.is_empty() {
-        let lines = match run.errors.len() {
+    let lines: usize = story.sessions.iter().map(|s| s.stderr.len()).sum();
+    if !args.stderr && lines > 0 {
+        let lines = match lines {
             1 => "1 line".to_owned(),
             count => format!("{count} lines"),
         };
@@ -202,11 +195,31 @@ fn foot(out: &mut impl Write, run: &Session, args: &Show) -> io::Result<()> {
     Ok(())
 }
 
-fn ending(run: &Session) -> String {
-    let Some(end) = &run.end else {
+/// What is not there of a session.
+fn missing(out: &mut impl Write, session: &Session, of: &str) -> io::Result<()> {
+    let mut damaged = Vec::new();
+    if session.missing > 0 {
+        damaged.push(format!("{} records are missing", session.missing));
+    }
+    if session.damaged > 0 {
+        damaged.push(format!("{} bytes cannot be read", session.damaged));
+    }
+    damaged.extend(session.unreadable.iter().cloned());
+    if session.clipped {
+        let gone = "its beginning is not kept any more";
+        writeln!(out, "    {of}{} {gone}", "clipped:".yellow())?;
+    }
+    for what in damaged {
+        let what = text(what.as_bytes(), 0);
+        writeln!(out, "    {of}{} {what}", "damaged:".yellow())?;
+    }
+    Ok(())
+}
+
+fn ending(session: &Session) -> String {
+    let Some(end) = &session.end else {
         return String::new();
     };
-    let end = &end.end;
     let how = match end.ending {
         Ending::ServerExited => "the server ended by itself",
         Ending::ClientClosed => "the client closed the session",

@@ -6,6 +6,7 @@ use agent_trace_store::journal::Bodies;
 use agent_trace_store::recorder::Durability;
 use agent_trace_store::redact::UserRule;
 use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -22,6 +23,8 @@ pub(crate) struct File {
     pub(crate) redact: Redact,
     pub(crate) retention: Retention,
     pub(crate) daemon: Daemon,
+    pub(crate) check: Check,
+    pub(crate) steps: Steps,
     /// `[[relay]]`; empty once they have become listeners.
     pub(super) relay: Vec<Table>,
 }
@@ -51,6 +54,38 @@ pub(crate) struct Retention {
     pub(crate) max_age: Option<Duration>,
     #[serde(deserialize_with = "bytes")]
     pub(crate) max_bytes: Option<u64>,
+    pub(crate) max_sessions: Option<usize>,
+    /// Further limits for single workspaces.
+    pub(crate) workspace: BTreeMap<String, Limits>,
+}
+
+/// Limits of a workspace.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    #[serde(deserialize_with = "duration")]
+    pub(crate) max_age: Option<Duration>,
+    #[serde(deserialize_with = "bytes")]
+    pub(crate) max_bytes: Option<u64>,
+    pub(crate) max_sessions: Option<usize>,
+}
+
+/// `[check]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Check {
+    /// The program and its arguments.
+    pub(crate) command: Option<Vec<String>>,
+    #[serde(deserialize_with = "duration")]
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// `[steps]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Steps {
+    #[serde(deserialize_with = "duration")]
+    pub(crate) slow: Option<Duration>,
 }
 
 /// `[daemon]`

@@ -5,6 +5,7 @@ use crate::error::in_one_line;
 use agent_trace_index::control::server::Answering;
 use agent_trace_index::{Owner, RunsError, Settings};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,7 +52,11 @@ async fn own_once(
     socket: &std::path::Path,
 ) -> Result<(), RunsError> {
     let owner = Owner::wait(&daemon.store, settings).await?;
-    // Here the indexer begins to follow the journals, in `owner.local()`.
+    let stop = Arc::new(AtomicBool::new(false));
+    // Stops when this is dropped, however that comes about.
+    let _stops = Stop(Arc::clone(&stop));
+    let following = owner.local().clone();
+    let mut follows = tokio::task::spawn_blocking(move || following.follow(&stop));
     daemon
         .index
         .set(Some(Arc::new(Answering::new(owner.local().clone()))));
@@ -59,7 +64,19 @@ async fn own_once(
         tracing::warn!("others cannot ask the daemon for the index: {error}");
     }
     tracing::info!("the index is open");
-    owner.damaged().await;
+    let ended = tokio::select! {
+        () = owner.damaged() => Ok(()),
+        ended = &mut follows => ended.unwrap_or_else(|error| Err(RunsError::Failed(error.into()))),
+    };
     daemon.index.set(None);
-    Ok(())
+    ended
+}
+
+/// Tells who follows to stop.
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

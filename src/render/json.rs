@@ -5,10 +5,11 @@
 //! bytes became U+FFFD.
 
 use super::time::rfc3339;
-use super::{escape, failures, key_kind, reason};
-use agent_trace_model::{Finish, Stream};
-use agent_trace_store::trace::session::{Session, Standing};
-use agent_trace_store::trace::step::{Place, Step, StepKind};
+use super::{escape, row_reason};
+use agent_trace_index::listing::Listed;
+use agent_trace_model::step::{Step, StepKind};
+use agent_trace_model::story::{KeyKind, Session, Standing, Story};
+use agent_trace_model::{Finish, Judge, Stream, Verdict};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -35,84 +36,183 @@ fn print(mut text: String) -> io::Result<()> {
     out.write_all(text.as_bytes())
 }
 
+/// Prints an object that is JSON already, on a line.
+pub(crate) fn text(text: String) -> io::Result<()> {
+    print(text)
+}
+
 /// A run in a listing.
 #[derive(Debug, Serialize)]
-pub(crate) struct RunLine {
-    pub(crate) run: String,
+pub(crate) struct RunLine<'a> {
+    run: String,
+    /// Ids that it also goes by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<String>,
+    started: String,
+    duration: u64,
+    clients: &'a [String],
+    servers: &'a [String],
+    /// `stdio`, `http`.
+    transports: &'a [String],
+    /// The revisions of the protocol, where they are known.
+    revisions: &'a [String],
+    /// What joins its sessions: `session` where there is one and nothing joins it to others.
+    joined_by: &'static str,
+    standing: &'static str,
+    /// Whether its clients only connected and listed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    probe: bool,
+    steps: u64,
+    calls: u64,
+    failed_calls: u64,
+    /// Why the run counts as failed; empty where it does not.
+    failures: Vec<String>,
+    /// Errors of tools that a later success made good.
+    recovered: u64,
+    /// What was decided about it: `right`, `wrong` or `unjudged`.
+    verdict: Verdict,
+    /// Who decided: `person`, `check` or `eval`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict_by: Option<Judge>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    verdict_reason: &'a str,
+    gaps: u64,
+    /// Records that are missing, or as far as is known parts of files that cannot be read.
+    damaged: u64,
+    session_ids: Vec<String>,
+}
+
+impl<'a> RunLine<'a> {
+    pub(crate) fn of(run: &'a Listed) -> Self {
+        let row = &run.row;
+        let marks = &row.tally.marks;
+        let decision = run.decision.as_ref();
+        let mut sessions: Vec<String> = Vec::new();
+        for slice in &row.slices {
+            let id = slice.session.to_string();
+            if !sessions.contains(&id) {
+                sessions.push(id);
+            }
+        }
+        Self {
+            run: row.id.to_string(),
+            aliases: row.aliases.iter().map(ToString::to_string).collect(),
+            started: rfc3339(row.started),
+            duration: row.last.saturating_sub(row.started),
+            clients: &row.clients,
+            servers: &row.servers,
+            transports: &row.transports,
+            revisions: &row.revisions,
+            joined_by: row.key.kind(),
+            standing: standing(row.standing),
+            probe: row.probe,
+            steps: row.tally.steps,
+            calls: row.tally.calls(),
+            failed_calls: row.tally.failed_calls(),
+            failures: row.failures.iter().map(|f| row_reason(row, f)).collect(),
+            recovered: row.recovered,
+            verdict: run.verdict(),
+            verdict_by: decision.map(|decision| decision.by),
+            verdict_reason: decision.map_or("", |decision| &decision.reason),
+            gaps: marks.gaps,
+            damaged: marks.missing.max(marks.damaged + marks.unreadable),
+            session_ids: sessions,
+        }
+    }
+}
+
+/// The word for how a session or a run stands.
+fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Live => "live",
+        Standing::Ended => "ended",
+        Standing::Crashed => "crashed",
+        Standing::CutOff => "cut_off",
+    }
+}
+
+/// A whole run, or those of its steps that were asked for.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunDocument<'a> {
+    #[serde(flatten)]
+    run: RunLine<'a>,
+    sessions: Vec<SessionLine<'a>>,
+    steps: Vec<StepLine<'a>>,
+}
+
+impl<'a> RunDocument<'a> {
+    pub(crate) fn of(run: &'a Listed, story: &'a Story, steps: Vec<StepLine<'a>>) -> Self {
+        Self {
+            run: RunLine::of(run),
+            sessions: story.sessions.iter().map(SessionLine::of).collect(),
+            steps,
+        }
+    }
+}
+
+/// A session of a run.
+#[derive(Debug, Serialize)]
+struct SessionLine<'a> {
     session: String,
     started: String,
     duration: u64,
-    client: String,
-    server: String,
-    /// `stdio` or `http`.
-    transport: String,
-    /// The revision of the protocol, where it is known.
+    client: &'a str,
+    server: &'a str,
+    transport: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    revision: Option<String>,
+    revision: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    listen: Option<String>,
+    listen: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    upstream: Option<String>,
-    /// What ties its HTTP exchanges together: `mcp_session`, `endpoint` or `caller`.
+    upstream: Option<&'a str>,
+    /// What ties its HTTP exchanges together.
     #[serde(skip_serializing_if = "Option::is_none")]
-    session_key: Option<&'static str>,
+    session_key: Option<KeyKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    user_agent: Option<String>,
+    user_agent: Option<&'a str>,
     /// How many HTTP exchanges there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     exchanges: Option<usize>,
     standing: &'static str,
-    calls: usize,
-    failed_calls: usize,
-    /// Why the run counts as failed; empty where it does not.
-    failures: Vec<String>,
-    gaps: usize,
-    /// Records that are missing, or as far as is known parts of files that cannot be read.
-    damaged: u64,
     redacted: bool,
+    gaps: usize,
+    missing: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<i32>,
-    command: Vec<String>,
+    command: &'a [String],
+    stderr: Vec<Cow<'a, str>>,
 }
 
-impl RunLine {
-    pub(crate) fn of(run: &Session) -> Self {
-        let header = &run.entry.header;
-        let calls = || run.steps.iter().filter(|step| step.tool().is_some());
-        let end = run.end.as_ref().map(|end| &end.end);
+impl<'a> SessionLine<'a> {
+    fn of(session: &'a Session) -> Self {
+        let end = session.end.as_ref();
+        let http = session.transport == "http";
+        let lines = session.stderr.iter();
         Self {
-            run: run.entry.id.to_string(),
-            session: run.entry.session.to_string(),
-            started: rfc3339(run.entry.started),
-            duration: run.last.saturating_sub(run.entry.started),
-            client: run.client(),
-            server: run.server().to_owned(),
-            transport: run.transport().to_owned(),
-            revision: run.revision(),
-            listen: run.opening.listen.clone(),
-            upstream: run.opening.upstream.clone(),
-            session_key: run.key_kind().map(key_kind),
-            user_agent: run.opening.user_agent.clone(),
-            exchanges: run.entry.http.then_some(run.exchanges.len()),
-            standing: match run.standing() {
-                Standing::Live => "live",
-                Standing::Ended => "ended",
-                Standing::Crashed => "crashed",
-                Standing::CutOff => "cut_off",
-            },
-            calls: calls().count(),
-            failed_calls: calls().filter(|step| step.outcome.is_failure()).count(),
-            failures: failures(run).iter().map(reason).collect(),
-            gaps: run.gaps.len(),
-            damaged: run
-                .missing
-                .max((run.damage.len() + run.unreadable.len()) as u64),
-            redacted: header.redaction.on,
+            session: session.id.to_string(),
+            started: rfc3339(session.started),
+            duration: session.last.saturating_sub(session.started),
+            client: &session.client,
+            server: &session.server,
+            transport: &session.transport,
+            revision: session.revision.as_deref(),
+            listen: session.listen.as_deref(),
+            upstream: session.upstream.as_deref(),
+            session_key: session.key,
+            user_agent: session.user_agent.as_deref(),
+            exchanges: http.then_some(session.exchanges.len()),
+            standing: standing(session.standing),
+            redacted: session.redacted,
+            gaps: session.gaps.len(),
+            missing: session.missing,
             exit_code: end.and_then(|end| end.exit_code),
             signal: end.and_then(|end| end.signal),
-            command: run.opening.command.clone(),
+            command: &session.command,
+            stderr: lines
+                .map(|line| String::from_utf8_lossy(&line.text))
+                .collect(),
         }
     }
 }
@@ -121,6 +221,9 @@ impl RunLine {
 #[derive(Debug, Serialize)]
 pub(crate) struct StepLine<'a> {
     step: usize,
+    /// The session that it is in.
+    session: String,
+    server: &'a str,
     time: String,
     from: Stream,
     kind: &'static str,
@@ -158,14 +261,14 @@ pub(crate) struct StepLine<'a> {
 /// A message as it was recorded.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Recorded<'a> {
+pub(super) enum Recorded<'a> {
     Json(&'a RawValue),
     Joined(Box<RawValue>),
     Text(Cow<'a, str>),
 }
 
 impl<'a> Recorded<'a> {
-    fn of(text: &'a [u8]) -> Self {
+    pub(super) fn of(text: &'a [u8]) -> Self {
         let json: Option<&RawValue> = std::str::from_utf8(text)
             .ok()
             .and_then(|text| serde_json::from_str(text).ok());
@@ -182,13 +285,19 @@ impl<'a> Recorded<'a> {
 }
 
 impl<'a> StepLine<'a> {
-    pub(crate) fn of(run: &'a Session, step: &'a Step) -> Self {
-        let number = |place: &Place| {
-            let frame = run.frames.get(place.frame)?;
-            Some(frame.record.envelope.sequence)
-        };
+    pub(crate) fn of(story: &'a Story, step: &'a Step) -> Self {
+        match story.session(step) {
+            Some(session) => Self::in_session(session.id.to_string(), &session.server, step),
+            None => Self::in_session(String::new(), "", step),
+        }
+    }
+
+    /// A step of a session.
+    pub(crate) fn in_session(session: String, server: &'a str, step: &'a Step) -> Self {
         Self {
             step: step.number,
+            session,
+            server,
             time: rfc3339(step.wall),
             from: step.from,
             kind: match step.kind {
@@ -208,10 +317,10 @@ impl<'a> StepLine<'a> {
             exchange: step.exchange,
             http_status: step.status,
             finish: step.finish,
-            request: (step.opened.as_ref()).map(|place| Recorded::of(place.text(&run.frames))),
-            request_frame: step.opened.as_ref().and_then(number),
-            response: step.response(&run.frames).map(Recorded::of),
-            response_frame: step.closed.as_ref().and_then(number),
+            request: step.request.as_ref().map(|m| Recorded::of(&m.text)),
+            request_frame: step.request.as_ref().map(|m| m.frame),
+            response: step.response.as_ref().map(|m| Recorded::of(&m.text)),
+            response_frame: step.response.as_ref().map(|m| m.frame),
         }
     }
 }

@@ -9,11 +9,11 @@
 use super::escape::text;
 use super::finish;
 use super::time::{Clock, bytes, seconds};
+use agent_trace_analysis::parts::{self, answer, arguments};
+use agent_trace_model::exchange::{Exchange, Exchanges};
+use agent_trace_model::step::{Message, Step, StepKind};
+use agent_trace_model::story::{Gap, Line, Session, Story};
 use agent_trace_model::{Outcome, Stream};
-use agent_trace_store::journal::Flags;
-use agent_trace_store::trace::Exchange;
-use agent_trace_store::trace::session::Session;
-use agent_trace_store::trace::step::{Place, Step, StepKind};
 use agent_trace_wire::message::{member, string};
 use owo_colors::OwoColorize;
 use std::io::{self, Write};
@@ -27,85 +27,123 @@ pub(crate) struct Options {
     pub(crate) stderr: bool,
 }
 
-/// Prints a run's steps, and between them its gaps and, if asked for, its standard error.
-pub(crate) fn print(out: &mut impl Write, run: &Session, options: Options) -> io::Result<()> {
+/// Prints these steps of a run, and between them its gaps and, if asked for, its standard
+/// error.
+pub(crate) fn print<'a>(
+    out: &mut impl Write,
+    story: &'a Story,
+    steps: impl Iterator<Item = &'a Step>,
+    options: Options,
+) -> io::Result<()> {
     let clock = Clock::local();
-    let printer = Printer::new(run, options, &clock);
+    let printers = story.sessions.iter();
+    let printers = printers.map(|session| Printer::new(session, options, &clock));
+    let printers: Vec<Printer<'_>> = printers.collect();
     let mut others: Vec<(u64, String)> = Vec::new();
-    let gaps = 0..run.gaps.len();
-    others.extend(gaps.map(|at| (run.gaps[at].0.wall, printer.gap(at))));
-    if options.stderr {
-        let errors = 0..run.errors.len();
-        others.extend(errors.map(|at| (run.errors[at].envelope.wall, printer.error(at))));
+    for (session, printer) in story.sessions.iter().zip(&printers) {
+        let gaps = session.gaps.iter();
+        others.extend(gaps.map(|gap| (gap.wall, printer.gap(gap))));
+        if options.stderr {
+            let lines = session.stderr.iter();
+            others.extend(lines.map(|line| (line.wall, printer.error(line))));
+        }
     }
     others.sort_by_key(|(wall, _)| *wall);
     let mut others = others.into_iter().peekable();
-    for step in &run.steps {
+    for step in steps {
+        let Some(printer) = printers.get(step.session) else {
+            continue;
+        };
         while let Some((wall, line)) = others.next_if(|(wall, _)| *wall <= step.wall) {
-            printer.line(out, wall, None, &line)?;
+            out.write_all(printer.line(wall, None, &line).as_bytes())?;
         }
-        printer.whole(out, step)?;
+        out.write_all(printer.whole(step).as_bytes())?;
     }
-    others.try_for_each(|(wall, line)| printer.line(out, wall, None, &line))
+    let Some(printer) = printers.first() else {
+        return Ok(());
+    };
+    others.try_for_each(|(wall, line)| out.write_all(printer.line(wall, None, &line).as_bytes()))
 }
 
-/// Prints pieces of a run.
+/// Prints these steps of a run, and nothing else.
+pub(crate) fn steps<'a>(
+    out: &mut impl Write,
+    story: &'a Story,
+    mut steps: impl Iterator<Item = &'a Step>,
+    options: Options,
+) -> io::Result<()> {
+    let clock = Clock::local();
+    steps.try_for_each(|step| {
+        let Some(session) = story.session(step) else {
+            return Ok(());
+        };
+        let printer = Printer::new(session, options, &clock);
+        out.write_all(printer.whole(step).as_bytes())
+    })
+}
+
+/// Prints pieces of a session.
 pub(crate) struct Printer<'a> {
-    run: &'a Session,
     options: Options,
     clock: &'a Clock,
     server: String,
     client: String,
+    exchanges: &'a Exchanges,
 }
 
 impl<'a> Printer<'a> {
-    pub(crate) fn new(run: &'a Session, options: Options, clock: &'a Clock) -> Self {
+    pub(crate) fn new(session: &'a Session, options: Options, clock: &'a Clock) -> Self {
+        let names = (&session.server[..], &session.client[..]);
+        Self::of(names, &session.exchanges, options, clock)
+    }
+
+    /// Of a session between this server and this client, with these exchanges.
+    pub(crate) fn of(
+        (server, client): (&str, &str),
+        exchanges: &'a Exchanges,
+        options: Options,
+        clock: &'a Clock,
+    ) -> Self {
         Self {
-            clock,
-            server: text(run.server().as_bytes(), 40),
-            client: text(run.client().as_bytes(), 40),
-            run,
             options,
+            clock,
+            server: text(server.as_bytes(), 40),
+            client: text(client.as_bytes(), 40),
+            exchanges,
         }
     }
 
-    pub(crate) fn line(
-        &self,
-        out: &mut impl Write,
-        wall: u64,
-        number: Option<usize>,
-        line: &str,
-    ) -> io::Result<()> {
+    /// A line of what happened at this time.
+    pub(crate) fn line(&self, wall: u64, number: Option<usize>, line: &str) -> String {
+        let mut number = number.map(|n| n.to_string()).unwrap_or_default();
         if self.options.numbers {
-            let number = number.map(|n| n.to_string()).unwrap_or_default();
-            write!(out, "{number:>5} ")?;
+            number = format!("{number:>5} ");
+        } else {
+            number.clear();
         }
-        writeln!(out, "{} {line}", self.clock.time(wall).dimmed())
+        format!("{number}{} {line}\n", self.clock.time(wall).dimmed())
     }
 
     /// A step with what came of it.
-    pub(crate) fn whole(&self, out: &mut impl Write, step: &Step) -> io::Result<()> {
-        self.line(out, step.wall, Some(step.number), &self.step(step))
+    pub(crate) fn whole(&self, step: &Step) -> String {
+        self.line(step.wall, Some(step.number), &self.step(step))
     }
 
     /// A step that is still going on.
-    pub(crate) fn unfinished(&self, out: &mut impl Write, step: &Step) -> io::Result<()> {
+    pub(crate) fn unfinished(&self, step: &Step) -> String {
         let line = format!("{} {}", self.asks(step), "<unfinished ...>".dimmed());
-        self.line(out, step.wall, Some(step.number), &line)
+        self.line(step.wall, Some(step.number), &line)
     }
 
-    /// A gap, by its position.
-    pub(crate) fn gap(&self, at: usize) -> String {
-        let gap = &self.run.gaps[at].1;
+    pub(crate) fn gap(&self, gap: &Gap) -> String {
         let reason = text(gap.reason.as_bytes(), 80);
         let what = format!("-- {} not recorded: {reason}", bytes(gap.bytes));
         what.yellow().to_string()
     }
 
-    /// A line of standard error, by its position.
-    pub(crate) fn error(&self, at: usize) -> String {
-        let payload = self.run.errors[at].payload.trim_ascii_end();
-        let line = text(payload, self.options.limit);
+    /// A line of standard error.
+    pub(crate) fn error(&self, line: &Line) -> String {
+        let line = text(&line.text, self.options.limit);
         format!("{} stderr: {line}", self.server.cyan())
     }
 
@@ -120,7 +158,7 @@ impl<'a> Printer<'a> {
         if step.kind == StepKind::Http {
             return format!("{asked} {}", self.call(step));
         }
-        let arguments = step.arguments(&self.run.frames).unwrap_or_default();
+        let arguments = arguments(step).unwrap_or_default();
         let arguments = text(arguments, self.options.limit);
         format!("{asked} {}({arguments})", self.call(step))
     }
@@ -132,10 +170,10 @@ impl<'a> Printer<'a> {
             &self.client
         };
         let shown = || {
-            let bytes = step.request(&self.run.frames).trim_ascii_end();
-            text(bytes, self.options.limit)
+            let bytes = parts::text(step.request.as_ref());
+            text(bytes.trim_ascii_end(), self.options.limit)
         };
-        let flaws = || self.flaws(step.opened.as_ref()).yellow().to_string();
+        let flaws = || flaws(step.request.as_ref()).yellow().to_string();
         match step.kind {
             StepKind::Request => format!("{} = {}", self.asks(step), self.answer(step)),
             StepKind::Http => format!("{} = {}", self.asks(step), self.http(step)),
@@ -171,8 +209,7 @@ impl<'a> Printer<'a> {
     }
 
     fn answer(&self, step: &Step) -> String {
-        let frames = &self.run.frames;
-        let json = step.answer(frames).unwrap_or_default();
+        let json = answer(step).unwrap_or_default();
         let shown = || text(json, self.options.limit);
         let what = match step.outcome {
             Outcome::Ok => shown(),
@@ -183,15 +220,15 @@ impl<'a> Printer<'a> {
             Outcome::Denied => format!("denied {}", shown()).red().to_string(),
             Outcome::Crashed => "? (the server crashed)".red().to_string(),
             Outcome::Unanswered => "? (unanswered)".red().to_string(),
-            Outcome::Cancelled if step.closed.is_some() && step.duration.is_some() => {
+            Outcome::Cancelled if step.response.is_some() && step.duration.is_some() => {
                 format!("? (cancelled; late: {})", shown())
                     .yellow()
                     .to_string()
             }
-            Outcome::Timeout if step.closed.is_some() && step.cancel_sent => {
+            Outcome::Timeout if step.response.is_some() && step.cancel_sent => {
                 format!("? (timeout; late: {})", shown()).red().to_string()
             }
-            Outcome::Timeout if step.closed.is_some() || step.status.is_some() => {
+            Outcome::Timeout if step.response.is_some() || step.status.is_some() => {
                 format!("timeout {}", self.error_of(step, json))
                     .red()
                     .to_string()
@@ -206,7 +243,7 @@ impl<'a> Printer<'a> {
 
     /// What HTTP said to an exchange that is a step itself.
     fn http(&self, step: &Step) -> String {
-        let exchange = self.run.exchanges.get(&step.exchange);
+        let exchange = self.exchanges.get(&step.exchange);
         let media = exchange.and_then(Exchange::content_type);
         let mut what = match step.status {
             Some(status) => format!("{status}"),
@@ -236,10 +273,10 @@ impl<'a> Printer<'a> {
             remarks.push_str(&format!(" ({finish})").yellow().to_string());
         }
         let mut flaws = String::new();
-        for place in [&step.opened, &step.closed].into_iter().flatten() {
-            flaws.push_str(&self.flaws(Some(place)));
+        for message in [&step.request, &step.response] {
+            flaws.push_str(&self::flaws(message.as_ref()));
         }
-        let exchange = self.run.exchanges.get(&step.exchange);
+        let exchange = self.exchanges.get(&step.exchange);
         for (_, what) in exchange.iter().flat_map(|e| &e.not_decoded) {
             let (coding, reason) = (what.coding.as_bytes(), what.reason.as_bytes());
             let (coding, reason) = (text(coding, 20), text(reason, 20));
@@ -267,7 +304,7 @@ impl<'a> Printer<'a> {
             Some(message) => format!("{} \"{}\"", text(code, 20), text(message.as_bytes(), limit)),
             // What HTTP said is no error of the protocol.
             None if code.is_empty() && status.is_some() => {
-                let body = step.response(&self.run.frames).unwrap_or_default();
+                let body = parts::text(step.response.as_ref());
                 text(body.trim_ascii(), limit)
             }
             None => text(json, limit),
@@ -278,30 +315,25 @@ impl<'a> Printer<'a> {
         what.push_str(&said);
         what
     }
+}
 
-    /// What is wrong with a frame, in words.
-    fn flaws(&self, place: Option<&Place>) -> String {
-        let frame = place.and_then(|place| self.run.frames.get(place.frame));
-        let Some(frame) = frame else {
-            return String::new();
-        };
-        let envelope = &frame.record.envelope;
-        let mut flaws = String::new();
-        if envelope.flags.has(Flags::CUT) {
-            flaws.push_str(&format!("[{} in all] ", bytes(envelope.length)));
-        }
-        if envelope.flags.has(Flags::LOSSY) {
-            flaws.push_str("[recorded with a loss] ");
-        }
-        if envelope.flags.has(Flags::INCOMPLETE) {
-            flaws.push_str("[incomplete] ");
-        }
-        if envelope.flags.has(Flags::UNDELIVERED) {
-            flaws.push_str("[not delivered] ");
-        }
-        if envelope.flags.has(Flags::ALTERED) {
-            flaws.push_str("[altered by the relay] ");
-        }
-        flaws
+/// What is wrong with the frame of a message, in words.
+fn flaws(message: Option<&Message>) -> String {
+    let Some(message) = message else {
+        return String::new();
+    };
+    let mut flaws = String::new();
+    if message.cut {
+        flaws.push_str(&format!("[{} in all] ", bytes(message.length)));
     }
+    let marks = [
+        (message.lossy, "[recorded with a loss] "),
+        (message.incomplete, "[incomplete] "),
+        (!message.delivered, "[not delivered] "),
+        (message.altered, "[altered by the relay] "),
+    ];
+    for (_, mark) in marks.into_iter().filter(|(is, _)| *is) {
+        flaws.push_str(mark);
+    }
+    flaws
 }

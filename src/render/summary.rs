@@ -3,8 +3,8 @@
 use super::escape::text;
 use super::table::{self, Align};
 use super::time::{bytes, seconds};
-use agent_trace_store::trace::session::Session;
-use agent_trace_store::trace::step::{Step, StepKind};
+use agent_trace_analysis::parts;
+use agent_trace_model::step::{Message, Step, StepKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -25,31 +25,28 @@ pub(crate) struct Line {
     pub(crate) bytes: u64,
 }
 
-/// The summary of a run, longest total first.
-pub(crate) fn of(run: &Session) -> Vec<Line> {
+/// The summary of steps, longest total first.
+pub(crate) fn of<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Line> {
     let mut groups: BTreeMap<&str, Vec<&Step>> = BTreeMap::new();
-    for step in run
-        .steps
-        .iter()
-        .filter(|step| step.kind == StepKind::Request)
-    {
+    for step in steps.filter(|step| step.kind == StepKind::Request) {
         let name = step.tool().or(step.method.as_deref()).unwrap_or("?");
         groups.entry(name).or_default().push(step);
     }
     let mut lines: Vec<Line> = groups
         .into_iter()
-        .map(|(name, steps)| line(run, name, &steps))
+        .map(|(name, steps)| line(name, &steps))
         .collect();
     lines.sort_by_key(|line| std::cmp::Reverse(line.total));
     lines
 }
 
-fn line(run: &Session, name: &str, steps: &[&Step]) -> Line {
+fn line(name: &str, steps: &[&Step]) -> Line {
     let mut times: Vec<u64> = steps.iter().filter_map(|step| step.duration).collect();
     times.sort_unstable();
     let size = |step: &Step| {
-        let closed = step.closed.as_ref().map_or(0, |place| place.range.len());
-        (step.request(&run.frames).len() + closed) as u64
+        let messages = [&step.request, &step.response];
+        let length = |message: &Option<Message>| parts::text(message.as_ref()).len();
+        messages.into_iter().map(length).sum::<usize>() as u64
     };
     Line {
         name: name.to_owned(),

@@ -3,6 +3,16 @@
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ZonedDateTime};
 
+/// Now, in nanoseconds since 1970.
+pub(crate) fn now() -> u64 {
+    u64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(0)
+}
+
+/// Seconds that local time is ahead of UTC now.
+pub(crate) fn utc_offset() -> i32 {
+    TimeZone::system().to_offset(Timestamp::now()).seconds()
+}
+
 /// A moment given in nanoseconds since 1970.
 fn zoned(nanoseconds: u64, zone: TimeZone) -> ZonedDateTime {
     Timestamp::from_nanosecond(i128::from(nanoseconds))

@@ -1,8 +1,8 @@
 //! What went through each listener: counted on the way to the recorder.
 
-use agent_trace_model::{Caller, Channel, Finish, Moment, Tap};
+use agent_trace_model::{Caller, Channel, Finish, Moment, Tap, Told};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// A tap that counts exchanges and passes everything on.
 pub(crate) struct Counts {
     tap: Arc<dyn Tap>,
-    sources: RwLock<HashMap<u32, Source>>,
+    sources: RwLock<BTreeMap<u32, Source>>,
 }
 
 #[derive(Debug, Default)]
@@ -64,35 +64,56 @@ impl Counts {
         .unwrap_or_default()
     }
 
+    fn one(&self, channel: Channel, at: Moment, told: Told<'_>) {
+        self.tell(&mut std::iter::once((channel, at, told)));
+    }
+
     fn at<T>(&self, source: u32, look: impl FnOnce(&Source) -> T) -> Option<T> {
         let sources = self.sources.read().unwrap_or_else(PoisonError::into_inner);
         sources.get(&source).map(look)
     }
 }
 
+impl Source {
+    fn take(&self, told: &Told<'_>) {
+        let one_more = |count: &AtomicU64| count.fetch_add(1, Ordering::Relaxed);
+        match told {
+            Told::Request(..) => {
+                one_more(&self.begun);
+            }
+            Told::Finished(finish) => {
+                match finish {
+                    Finish::Refused => one_more(&self.refused),
+                    Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut => {
+                        one_more(&self.failed)
+                    }
+                    _ => 0,
+                };
+                one_more(&self.ended);
+            }
+            _ => {}
+        }
+    }
+}
+
 impl Tap for Counts {
+    fn tell<'a>(&self, all: &mut dyn Iterator<Item = (Channel, Moment, Told<'a>)>) {
+        let sources = self.sources.read().unwrap_or_else(PoisonError::into_inner);
+        self.tap.tell(&mut all.inspect(|(channel, _, told)| {
+            if matches!(told, Told::Request(..) | Told::Finished(_))
+                && let Some(source) = sources.get(&channel.source)
+            {
+                source.take(told);
+            }
+        }));
+    }
+
     fn request(&self, channel: Channel, read: Moment, caller: Caller, head: &[u8]) {
-        self.at(channel.source, |source| {
-            source.begun.fetch_add(1, Ordering::Relaxed)
-        });
-        self.tap.request(channel, read, caller, head);
+        self.one(channel, read, Told::Request(caller, head));
     }
 
     fn finished(&self, channel: Channel, at: Moment, finish: Finish) {
-        self.at(channel.source, |source| {
-            let kind = match finish {
-                Finish::Refused => Some(&source.refused),
-                Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut => {
-                    Some(&source.failed)
-                }
-                _ => None,
-            };
-            if let Some(count) = kind {
-                count.fetch_add(1, Ordering::Relaxed);
-            }
-            source.ended.fetch_add(1, Ordering::Relaxed)
-        });
-        self.tap.finished(channel, at, finish);
+        self.one(channel, at, Told::Finished(finish));
     }
 
     fn now(&self) -> Moment {

@@ -5,11 +5,15 @@
 //! - [`writer`]: appending, rolling over, going on after a full disk
 //! - [`reader`]: reading what is there, whatever state it is in
 //! - [`sealed`]: the compressed form of a finished file
+//! - `chain`: the keyed hash chain that tells what was changed
+//! - `pack`: compression
 //! - [`bloom`]: which words a sealed file may hold
 
 pub mod bloom;
+pub(crate) mod chain;
 pub mod format;
 pub mod header;
+mod pack;
 pub mod reader;
 pub mod sealed;
 pub mod writer;

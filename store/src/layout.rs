@@ -5,6 +5,8 @@
 //! <data>/journal/lock                          held while finished files are changed
 //! <data>/journal/live/<process>.<n>.atj        journals, written or left by a dead process
 //! <data>/journal/<yyyy-mm-dd>/<process>.<n>.ats  sealed, by the day they were begun
+//! <data>/journal/import-<digits>/<process>.<n>.ats  what one import brought
+//! <data>/import.lock, <data>/importing/        one import at a time, before it is published
 //! <data>/index/                                what is derived from them
 //! <data>/index.broken-<seconds>/               one of before that could not be used, if any
 //! <data>/daemon.lock, <data>/index.lock        see [`crate::lock`]
@@ -46,6 +48,12 @@ impl Store {
     #[must_use]
     pub fn key_file(&self) -> PathBuf {
         self.root.join("key")
+    }
+
+    /// The folder of all journals.
+    #[must_use]
+    pub fn journals(&self) -> PathBuf {
+        self.root.join("journal")
     }
 
     /// Where journals are written.
@@ -116,6 +124,37 @@ impl Store {
         Ok(aside)
     }
 
+    /// The folders of journals and sealed segments: their names, and when something was last
+    /// added to or removed from each, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn folders(&self) -> io::Result<Vec<(String, u64)>> {
+        let mut folders = Vec::new();
+        for folder in entries(&self.root.join("journal"))? {
+            let Some(name) = folder.file_name().and_then(|name| name.to_str()) else {
+                continue;
+            };
+            let data = match folder.metadata() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                data => data?,
+            };
+            if data.is_dir() {
+                folders.push((name.to_owned(), changed(&data)));
+            }
+        }
+        Ok(folders)
+    }
+
+    /// The journals and sealed segments in one folder, in no particular order.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn segments_in(&self, folder: &str) -> io::Result<Vec<SegmentPath>> {
+        let files = entries(&self.day(folder))?;
+        Ok(files.into_iter().filter_map(SegmentPath::parse).collect())
+    }
+
     /// How many bytes the disk under the store still takes, where that can be known.
     #[must_use]
     pub fn free_space(&self) -> Option<u64> {
@@ -150,11 +189,7 @@ impl Store {
     pub fn lock(&self) -> io::Result<File> {
         let journal = self.root.join("journal");
         self.make(&journal)?;
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let lock = options.open(journal.join("lock"))?;
+        let lock = open_lock(&journal.join("lock"))?;
         lock.lock()?;
         Ok(lock)
     }
@@ -188,6 +223,15 @@ impl Store {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(directory)
     }
+}
+
+/// Opens a file that is there to be locked.
+pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Creates a file that must not exist yet, for its owner alone.
@@ -261,7 +305,7 @@ fn publish(aside: &Path, path: &Path) -> io::Result<()> {
 }
 
 /// The name, too, has to survive.
-fn sync_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent().map(File::open) {
         Some(Ok(folder)) => folder.sync_all().or(Ok(())),
         _ => Ok(()),
@@ -275,6 +319,15 @@ fn remove(path: &Path) -> io::Result<()> {
     } else {
         std::fs::remove_file(path)
     }
+}
+
+/// When a file was changed, in nanoseconds since 1970; 0 where that is not known.
+pub(crate) fn changed(data: &std::fs::Metadata) -> u64 {
+    let since = data.modified().ok();
+    let since = since.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    since.map_or(0, |since| {
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    })
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -316,6 +369,15 @@ impl SegmentPath {
             JOURNAL_ENDING
         };
         format!("{process}.{number}.{ending}")
+    }
+
+    /// Its length in bytes, and when it was changed, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn state(&self) -> io::Result<(u64, u64)> {
+        let data = self.path.metadata()?;
+        Ok((data.len(), changed(&data)))
     }
 
     /// What a file of the journal is, by its name; none where the name is none of ours.

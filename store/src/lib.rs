@@ -9,10 +9,14 @@
 //! - [`recorder`]: the tap of a relay: decode, redact, append
 //! - [`trace`]: reading runs back: list, open, pair
 //! - [`search`]: looking for text in journal files
+//! - [`verify`]: whether the journal is what was recorded
+//! - [`import`]: sessions that another program recorded
 //! - [`portable`]: a run as one file, out and in
+//! - [`state`]: what was decided, which no journal tells
 //!
 //! The journal's format is described in `docs/format.md`.
 
+pub mod import;
 pub mod journal;
 pub mod key;
 pub mod layout;
@@ -25,6 +29,9 @@ pub mod retention;
 pub mod search;
 #[cfg(unix)]
 pub mod socket;
+pub mod state;
 pub mod trace;
+pub mod verify;
 
 pub use layout::Store;
+pub use state::State;

@@ -54,13 +54,14 @@ pub enum PortableError {
 /// # Errors
 /// When a file of the run cannot be read, or the store has no key.
 pub fn export(store: &Store, run: &SessionEntry) -> Result<Vec<u8>, PortableError> {
-    let chain = key::load(store)?.hasher();
+    let key = key::load(store)?;
     let mut header = run.header.clone();
     header.segment = run.segments.first().map_or(1, |file| file.number);
-    let mut extract = Extract::new(&header, chain)?;
+    let mut extract = Extract::new(&header, key.chain())?;
     let ours = |session: u32| !run.http || session == 0 || session == run.session.ordinal;
     for path in &run.segments {
         let segment = Segment::open(path)?;
+        extract.doubt(&segment, path, &key)?;
         extract.add(&segment, |envelope| ours(envelope.session))?;
         if extract.bytes > MOST_FILE as u64 {
             let (bytes, most) = (extract.bytes, MOST_FILE);

@@ -68,6 +68,14 @@ impl Key {
         hash[..4].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
+    /// A hasher for the chains of journals. Its key is another one: digests of contents, which
+    /// peers choose, must not be of use there.
+    #[must_use]
+    pub fn chain(&self) -> blake3::Hasher {
+        let context = crate::journal::chain::CONTEXT;
+        blake3::Hasher::new_keyed(&blake3::derive_key(context, &self.0))
+    }
+
     /// A hasher with this key.
     #[must_use]
     pub fn hasher(&self) -> blake3::Hasher {

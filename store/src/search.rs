@@ -1,97 +1,82 @@
-//! Looking for text in journal files without taking them apart.
+//! Looking for words in journal files without taking them apart.
 //!
-//! A sealed file's word filter is asked first ([`bloom`]); only a file that may hold the text
-//! is unpacked. A file that was not sealed yet is read as it is. Either way the answer is
-//! about the file: which step it is in, and whether in one at all, has to be looked up.
+//! Of a sealed file its word filter is asked ([`bloom`]); a file that was not sealed yet is
+//! read as it is. The answer is about the file, and may be yes too often: which step the words
+//! are in, and whether in one at all, has to be looked up.
 
 use crate::journal::bloom;
-use crate::journal::reader::Segment;
 use crate::journal::sealed;
 use crate::layout::SegmentPath;
 use regex::bytes::{Regex, RegexBuilder};
 use std::fs::File;
 use std::io;
-use std::ops::Range;
 
-/// A text to look for. ASCII letters count without case.
+/// Lists of words, of each of which one is looked for. ASCII letters count without case.
 #[derive(Clone, Debug)]
-pub struct Needle {
-    text: Vec<u8>,
-    /// Whether its ends must be ends of words.
-    whole: bool,
-    pattern: Regex,
+pub struct Words {
+    lists: Vec<(Vec<String>, Regex)>,
 }
 
-impl Needle {
-    /// This text; with `whole` not as a part of longer words, which is found faster.
+impl Words {
+    /// These lists, of whole words as [`bloom`] has them.
     ///
     /// # Errors
-    /// When the text is too long to look for.
-    pub fn new(text: &str, whole: bool) -> Result<Self, regex::Error> {
-        let pattern = RegexBuilder::new(&regex::escape(text))
-            .case_insensitive(true)
-            // What is searched may be no UTF-8, and the word filter knows no other case.
-            .unicode(false)
-            .build()?;
+    /// When there is too much in a list to look for.
+    pub fn new(lists: Vec<Vec<String>>) -> Result<Self, regex::Error> {
+        let with_pattern = |words: Vec<String>| {
+            let escaped: Vec<String> = words.iter().map(|word| regex::escape(word)).collect();
+            let pattern = RegexBuilder::new(&escaped.join("|"))
+                .case_insensitive(true)
+                // What is searched may be no UTF-8, and the word filter knows no other case.
+                .unicode(false)
+                .build()?;
+            Ok((words, pattern))
+        };
+        let lists = lists.into_iter().map(with_pattern);
         Ok(Self {
-            text: text.as_bytes().to_vec(),
-            whole,
-            pattern,
+            lists: lists.collect::<Result<_, _>>()?,
         })
     }
 
-    /// Where it is first in these bytes.
+    /// Whether nothing is looked for.
     #[must_use]
-    pub fn find(&self, bytes: &[u8]) -> Option<Range<usize>> {
-        let is_whole = |found: &Range<usize>| {
-            let before = found.start.checked_sub(1).and_then(|at| bytes.get(at));
-            let after = bytes.get(found.end);
-            let joins = |inner: Option<&u8>, outer: Option<&u8>| {
-                let is_word = |b: Option<&u8>| b.is_some_and(|b| bloom::is_word(*b));
-                is_word(inner) && is_word(outer)
-            };
-            !joins(bytes.get(found.start), before)
-                && !joins(found.end.checked_sub(1).and_then(|at| bytes.get(at)), after)
-        };
-        let mut found = self.pattern.find_iter(bytes).map(|found| found.range());
-        found.find(|found| !self.whole || is_whole(found))
+    pub fn is_empty(&self) -> bool {
+        self.lists.is_empty()
     }
 
-    /// Whether it is in a record of this file.
+    /// Whether for each list one of these files may hold one of its words.
     ///
     /// # Errors
-    /// When the file cannot be read.
-    pub fn is_in(&self, path: &SegmentPath) -> io::Result<bool> {
-        if !path.sealed {
-            return Ok(self.find(&std::fs::read(&path.path)?).is_some());
+    /// When a file cannot be read.
+    pub fn may_be_in<'a>(
+        &self,
+        files: impl IntoIterator<Item = &'a SegmentPath>,
+    ) -> io::Result<bool> {
+        let mut found = vec![false; self.lists.len()];
+        for path in files {
+            if found.iter().all(|found| *found) {
+                break;
+            }
+            self.look(path, &mut found)?;
         }
-        let file = File::open(&path.path)?;
-        let words = sealed::words(&file)?;
-        if !bloom::may_hold(&words, &self.text, self.whole) {
-            return Ok(false);
-        }
-        let segment = Segment::open(path).map_err(io::Error::other)?;
-        let mut views = segment.views().flatten();
-        Ok(views.any(|view| self.find(view.payload).is_some()))
+        Ok(found.into_iter().all(|found| found))
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_whole_word_is_not_a_part_of_one() {
-        let find = |text, whole, bytes: &str| {
-            let needle = Needle::new(text, whole).unwrap();
-            needle.find(bytes.as_bytes())
-        };
-        assert_eq!(find("issue", false, "get_issues"), Some(4..9));
-        assert_eq!(find("issue", true, "get_issues"), None);
-        assert_eq!(find("issue", true, "issues, an Issue."), Some(11..16));
-        assert_eq!(find("a.b", false, "axb A.B"), Some(4..7));
-        assert_eq!(find("\u{e4}", false, "x\u{e4}"), Some(1..3));
-        // Ends that are no word need none.
-        assert_eq!(find(" b ", true, "a b c"), Some(1..4));
+    fn look(&self, path: &SegmentPath, found: &mut [bool]) -> io::Result<()> {
+        let lists = self.lists.iter().zip(found);
+        let open = lists.filter(|(_, found)| !**found);
+        if path.sealed {
+            let filter = sealed::words(&File::open(&path.path)?)?;
+            for ((words, _), found) in open {
+                let mut words = words.iter();
+                *found = words.any(|word| bloom::may_hold(&filter, word.as_bytes(), true));
+            }
+        } else {
+            let bytes = std::fs::read(&path.path)?;
+            for ((_, pattern), found) in open {
+                *found = pattern.is_match(&bytes);
+            }
+        }
+        Ok(())
     }
 }

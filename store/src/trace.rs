@@ -26,14 +26,15 @@ pub mod story;
 pub mod tail;
 
 use crate::journal::header::Header;
-use crate::journal::reader::OpenError;
+use crate::journal::reader::{OpenError, peek};
 use crate::layout::{SegmentPath, Store};
 use agent_trace_model::{ProcessId, RunId, SessionId};
 use std::collections::BTreeMap;
 use std::io;
 
 pub use exchange::Exchange;
-pub(crate) use listing::{Scan, is_live, processes};
+pub use listing::is_live;
+pub(crate) use listing::{Scan, processes};
 pub(crate) use read::removed;
 pub use session::Session;
 pub use step::Step;
@@ -165,6 +166,56 @@ pub fn run_id_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> RunId {
     let mut digest = [0; 16];
     digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
     RunId::from_digest(digest)
+}
+
+/// What is known of a session whose files are known. Where one was sealed meanwhile, or
+/// removed, they are looked for.
+///
+/// # Errors
+/// When none of them can be read.
+pub fn entry(
+    store: &Store,
+    session: SessionId,
+    http: bool,
+    started: u64,
+    paths: Vec<SegmentPath>,
+) -> Result<SessionEntry, OpenError> {
+    let mut segments = paths;
+    if segments.iter().any(|segment| !segment.path.exists()) {
+        let numbers: Vec<u32> = segments.iter().map(|segment| segment.number).collect();
+        let all = store.segments().map_err(|source| OpenError::Io {
+            path: store.journals(),
+            source,
+        })?;
+        segments = all;
+        segments.retain(|s| s.process == session.process && numbers.contains(&s.number));
+    }
+    let mut failed = None;
+    let mut header = None;
+    for segment in &segments {
+        match peek(segment) {
+            Ok(found) => {
+                header = Some(found);
+                break;
+            }
+            Err(error) => failed = Some(error),
+        }
+    }
+    let Some(header) = header else {
+        return Err(failed.unwrap_or_else(|| OpenError::Io {
+            path: store.journals(),
+            source: io::ErrorKind::NotFound.into(),
+        }));
+    };
+    Ok(SessionEntry {
+        id: run_id(&header.workspace, session),
+        session,
+        http,
+        started,
+        live: is_live(&segments),
+        header,
+        segments,
+    })
 }
 
 impl Sessions for Store {

@@ -8,11 +8,14 @@
 #![allow(clippy::unwrap_used)]
 
 use agent_trace_model::{End, Ending, ProcessId, Stream};
-use agent_trace_store::journal::format::{self, FILE_MAGIC, Span};
+use agent_trace_store::Store;
+use agent_trace_store::journal::format::{self, Span};
 use agent_trace_store::journal::header::{Gap, Meta, Redaction, SessionEnd, SessionOpen};
 use agent_trace_store::journal::sealed::Sealer;
+use agent_trace_store::journal::writer::Writer;
 use agent_trace_store::journal::{Bodies, Envelope, Flags, Header, Kind, Record, Segment, sealed};
 use agent_trace_store::process::Process;
+use agent_trace_store::redact::Key;
 use agent_trace_wire::frame::Framing;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -135,16 +138,21 @@ fn json(value: &impl serde::Serialize) -> Vec<u8> {
 }
 
 fn journal() -> Vec<u8> {
-    let mut out = header().encode(&FILE_MAGIC).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::at(folder.path());
+    let chain = Key::from_bytes([1; 32]).chain();
+    let mut writer = Writer::chained(&store, header(), chain).unwrap();
     for record in records() {
-        format::encode(&record.envelope, &record.payload, &mut out);
-        out.extend_from_slice(&record.payload);
+        writer.append(&record.envelope, &record.payload).unwrap();
     }
-    out
+    writer.flush().unwrap();
+    writer.close().unwrap();
+    let path = store.segments().unwrap().remove(0).path;
+    fs::read(path).unwrap()
 }
 
 fn sealed_file() -> Vec<u8> {
-    let mut sealer = Sealer::new(&header(), blake3::Hasher::new_keyed(&[1; 32])).unwrap();
+    let mut sealer = Sealer::new(&header(), Key::from_bytes([1; 32]).chain()).unwrap();
     for record in records() {
         let mut raw = Vec::new();
         format::encode(&record.envelope, &record.payload, &mut raw);

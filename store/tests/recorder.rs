@@ -289,6 +289,6 @@ fn an_answer_too_large_to_keep_is_still_an_answer() {
     assert!(recorder.finish(1, end(), LIMIT));
     let run = only_run(folder.path());
     assert_eq!((run.steps.len(), run.steps[0].outcome), (1, Outcome::Ok));
-    let story = story::of(run.entry.id, Vec::new(), std::slice::from_ref(&run));
+    let story = story::of(run.entry.id, Vec::new(), &[&run]);
     assert_eq!(outcomes::failures(&story), []);
 }

@@ -4,6 +4,9 @@
 //! steps, of others it is known what occurs. A run matches for sure if a group is known to
 //! have a step that does, and does not if no group can have one.
 
+#[cfg(test)]
+mod tests;
+
 use super::text::Text;
 use super::units::Comparison;
 use super::{Atom, Expression, Filter, Ternary};

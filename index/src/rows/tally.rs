@@ -47,8 +47,8 @@ pub struct Tally {
     pub unanswered: u64,
     /// The first of these.
     pub unanswered_at: Vec<StepAt>,
-    /// Posts over HTTP that carry no message, the last one to each target that failed and how.
-    pub refused_posts: Vec<(String, StepAt)>,
+    /// Posts over HTTP that carry no message, sorted by server and target.
+    pub posts: Vec<PostTally>,
     /// What was not recorded, and what cannot be read.
     pub marks: Marks,
     /// Whether the client asked for anything but what it takes to connect and to list.
@@ -113,6 +113,23 @@ pub struct StepAt {
     pub number: u64,
 }
 
+/// How attempts of one kind went: calls of a tool, requests of a method, posts to a target.
+/// Those that are pending or cancelled, and those of which nobody knows, have no say; nor have
+/// requests that were never answered, which count by themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tries {
+    /// The last one.
+    pub last: Option<Call>,
+    /// The last one that went well.
+    pub good: Option<StepAt>,
+    /// How many failed.
+    pub bad: u64,
+    /// How many failed after the last one that went well.
+    pub unmended: u64,
+    /// The first of these, at most [`MOST_NAMED`].
+    pub unmended_at: Vec<StepAt>,
+}
+
 /// A call of a tool, or a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
@@ -131,6 +148,10 @@ pub enum Failed {
     ToolError,
     /// HTTP refused it, or broke off.
     Http,
+    /// It took too long for who asked.
+    Timeout,
+    /// Who decides what may be called refused it.
+    Denied,
 }
 
 /// The calls of one tool.
@@ -152,9 +173,8 @@ pub struct ToolTally {
     pub durations: Sketch,
     /// Bytes of calls and answers on the wire.
     pub bytes: u64,
-    /// The last call that has a say in whether the run failed: neither pending nor cancelled
-    /// nor one of which nobody knows.
-    pub last: Option<Call>,
+    /// How that went.
+    pub tries: Tries,
 }
 
 /// The steps of one kind and method that are no calls of a tool.
@@ -180,8 +200,19 @@ pub struct MethodTally {
     pub longest: u64,
     /// Bytes of requests and answers on the wire.
     pub bytes: u64,
-    /// The last one that has a say.
-    pub last: Option<Call>,
+    /// How that went; of notifications and requests of the client alone.
+    pub tries: Tries,
+}
+
+/// Posts over HTTP to one target that carry no message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PostTally {
+    /// Its server: the position among the servers of the run.
+    pub server: u16,
+    /// Path and query.
+    pub target: String,
+    /// The last one. It did not fail if a later exchange with the same target went well.
+    pub last: Call,
 }
 
 /// Why a run counts as failed.
@@ -213,17 +244,96 @@ pub enum Failure {
     },
     /// HTTP refused the last request of a method, or broke off.
     RefusedInHttp {
+        /// The server: the position among those of the run.
+        server: u16,
         /// The method; `POST` for an exchange without a message.
+        method: String,
+        /// The request.
+        at: StepAt,
+    },
+    /// The client gave up on the last request of a method because it took too long.
+    TimedOut {
+        /// The server: the position among those of the run.
+        server: u16,
+        /// The method.
         method: String,
         /// The request.
         at: StepAt,
     },
 }
 
+impl Tries {
+    /// Takes one more.
+    pub(crate) fn tell(&mut self, call: Call) {
+        let one = match call.failed {
+            None => Self {
+                good: Some(call.at),
+                ..Self::default()
+            },
+            Some(_) => Self {
+                bad: 1,
+                unmended: 1,
+                unmended_at: vec![call.at],
+                ..Self::default()
+            },
+        };
+        self.merge(&Self {
+            last: Some(call),
+            ..one
+        });
+    }
+
+    /// Takes those of another part. Of more than [`MOST_NAMED`] that failed in one part and
+    /// that a success in another made good, those beyond that number do not count as mended.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let (one, two) = (self.last, other.last);
+        self.last = match (one, two) {
+            (Some(one), Some(two)) if two.at < one.at => Some(one),
+            (one, two) => two.or(one),
+        };
+        self.good = self.good.max(other.good);
+        self.bad += other.bad;
+        self.unmended += other.unmended;
+        self.unmended_at.extend(&other.unmended_at);
+        if self.unmended_at.len() > 1 {
+            self.unmended_at.sort_unstable();
+        }
+        let mended = self.unmended_at.partition_point(|at| Some(*at) < self.good);
+        self.unmended_at.drain(..mended);
+        self.unmended -= mended as u64;
+        self.unmended_at.truncate(MOST_NAMED);
+    }
+
+    /// How many failed and were made good later.
+    #[must_use]
+    pub fn recovered(&self) -> u64 {
+        self.bad - self.unmended
+    }
+}
+
+impl Tally {
+    /// How often tools were called.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.tools.iter().map(|tool| tool.calls).sum()
+    }
+
+    /// How many of these calls failed.
+    #[must_use]
+    pub fn failed_calls(&self) -> u64 {
+        self.tools.iter().map(|tool| tool.outcomes.failures()).sum()
+    }
+}
+
 impl Counts {
     /// Counts one.
     pub fn add(&mut self, outcome: Outcome) {
         *self.of_mut(outcome) += 1;
+    }
+
+    /// Counts as many.
+    pub fn add_many(&mut self, outcome: Outcome, count: u64) {
+        *self.of_mut(outcome) += count;
     }
 
     /// How many ended so.

@@ -4,6 +4,7 @@ use super::exchange::Exchange;
 use super::head;
 use super::link::Link;
 use super::rewrite::Rewriter;
+use super::turns::{Turns, Whose};
 use agent_trace_model::{Finish, Stream};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -87,7 +88,9 @@ impl Body for RequestBody {
             ready!(gate.as_mut().poll(cx));
             self.gate = None;
         }
-        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        let this = &mut *self;
+        let turns = &this.exchange.turns;
+        let frame = ready!(take(&mut this.inner, turns, Whose::Client, cx));
         match &frame {
             Some(Ok(frame)) => {
                 tell(&self.exchange, Stream::ClientToServer, frame, self.trailers);
@@ -159,7 +162,8 @@ impl ResponseBody {
             return Poll::Ready(Some(last));
         }
         loop {
-            let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+            let turns = &self.exchange.turns;
+            let frame = ready!(take(&mut self.inner, turns, Whose::Server, cx));
             let Some(rewriter) = &mut self.rewriter else {
                 return Poll::Ready(frame);
             };
@@ -267,6 +271,21 @@ impl Body for OwnBody {
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
     }
+}
+
+/// Takes a frame of what is received on the connection of this side, which need not look
+/// after the last one.
+fn take(
+    body: &mut Incoming,
+    turns: &Turns,
+    from: Whose,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    let act = || {
+        let frame = Pin::new(&mut *body).poll_frame(cx);
+        (frame, body.is_end_stream())
+    };
+    turns.without_waking(from, act, |(_, is_last)| *is_last).0
 }
 
 fn tell(exchange: &Exchange, stream: Stream, frame: &Frame<Bytes>, trailers: bool) {

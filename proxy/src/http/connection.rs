@@ -7,6 +7,7 @@ use super::meter::{Clock, Metered, Side};
 use super::settings::Settings;
 use super::stats::Stats;
 use super::tls::Tls;
+use super::turns::{Turns, Whose};
 use agent_trace_model::{Caller, Finish, Tap};
 use http::HeaderValue;
 use hyper::server::conn::http1;
@@ -18,6 +19,7 @@ use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
@@ -49,9 +51,10 @@ pub(super) struct Accepted {
 
 /// One connection of a client.
 pub(super) struct Connection {
-    pub(super) shared: Shared,
+    pub(super) shared: Rc<Shared>,
     pub(super) copies: Rc<Copies>,
     pub(super) clock: Rc<Clock>,
+    pub(super) turns: Rc<Turns>,
     pub(super) caller: Caller,
     pub(super) settings: Arc<Settings>,
     pub(super) tls: Option<Arc<Tls>>,
@@ -78,19 +81,25 @@ pub(super) async fn serve(accepted: Accepted, shared: Shared) {
     };
     super::socket::prepare(&stream);
     let _open = Open::new(&shared.stats);
-    let copies = Rc::new(Copies::new(Arc::clone(&shared.tap), source));
-    let clock = Clock::new(Arc::clone(&shared.stats));
+    let clock = Clock::new(Arc::clone(&shared.tap), Arc::clone(&shared.stats));
+    let copies = Rc::new(Copies::new(
+        Arc::clone(&shared.tap),
+        Rc::clone(&clock),
+        source,
+    ));
+    let turns = Turns::new();
     let io = Metered::new(TokioIo::new(stream), Side::Client, Rc::clone(&clock));
     let connection = Rc::new(Connection {
         copies: Rc::clone(&copies),
         clock,
+        turns: Rc::clone(&turns),
         caller,
         settings,
         tls,
         link: RefCell::new(None),
         current: RefCell::default(),
         allowed: RefCell::default(),
-        shared,
+        shared: Rc::new(shared),
     });
     let serving = {
         let connection = Rc::clone(&connection);
@@ -105,32 +114,37 @@ pub(super) async fn serve(accepted: Accepted, shared: Shared) {
     let mut idle = pin!(connection.idle());
     let has_bound = connection.settings.idle.is_some();
     let mut graceful = false;
-    loop {
-        let step = poll_fn(|cx| {
-            let polled = serving.as_mut().poll(cx);
-            copies.flush();
-            polled
-        });
-        tokio::select! {
-            biased;
-            result = step => {
-                if let Err(error) = result {
+    let mut take = |whose, cx: &mut Context<'_>| {
+        match whose {
+            Whose::Client => {
+                let ended = ready!(serving.as_mut().poll(cx));
+                if let Err(error) = ended {
                     tracing::debug!("connection of a client: {error}");
                 }
-                break;
+                return Poll::Ready(());
             }
-            () = &mut gone, if !graceful => {
-                graceful = true;
-                serving.as_mut().graceful_shutdown();
-            }
-            () = &mut idle, if has_bound => {
-                if let Some(exchange) = connection.current.borrow().upgrade() {
-                    exchange.ends(Finish::Idle);
+            Whose::Server => turns.poll_server(cx),
+            Whose::End => {
+                if !graceful && gone.as_mut().poll(cx).is_ready() {
+                    graceful = true;
+                    serving.as_mut().graceful_shutdown();
+                    turns.is_due(Whose::Client);
                 }
-                break;
+                if has_bound && idle.as_mut().poll(cx).is_ready() {
+                    if let Some(exchange) = connection.current.borrow().upgrade() {
+                        exchange.ends(Finish::Idle);
+                    }
+                    return Poll::Ready(());
+                }
             }
         }
-    }
+        Poll::Pending
+    };
+    poll_fn(|cx| {
+        connection.clock.goes_on();
+        turns.poll(cx, &mut take, || copies.flush())
+    })
+    .await;
 }
 
 impl Connection {

@@ -1,28 +1,25 @@
 //! One request and its answer, as the tap is told of them.
 
-use super::connection::Connection;
+use super::connection::{Connection, Shared};
 use super::copies::Copies;
-use super::stats::Stats;
+use super::turns::Turns;
 use agent_trace_model::{Finish, Moment, Stream};
 use bytes::Bytes;
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 /// An exchange for as long as any part of it is on its way. Whoever lets go of it last ends it.
 pub(super) struct Exchange {
     pub(super) number: u32,
+    pub(super) turns: Rc<Turns>,
     copies: Rc<Copies>,
-    stats: Arc<Stats>,
+    shared: Rc<Shared>,
     /// How it will have ended, as far as that is known.
     finish: Cell<Option<Finish>>,
     /// When a byte last moved, where there is a bound for that.
     moved: Cell<Option<Instant>>,
-    /// The relay closes what is open.
-    cut: CancellationToken,
     open: Cell<[bool; 2]>,
 }
 
@@ -34,17 +31,17 @@ impl Exchange {
         head: Vec<u8>,
     ) -> Rc<Self> {
         let copies = Rc::clone(&connection.copies);
-        let stats = Arc::clone(&connection.shared.stats);
-        stats.exchanges.fetch_add(1, Ordering::Relaxed);
-        stats.exchanges_open.fetch_add(1, Ordering::Relaxed);
+        let shared = Rc::clone(&connection.shared);
+        shared.stats.exchanges.fetch_add(1, Ordering::Relaxed);
+        shared.stats.exchanges_open.fetch_add(1, Ordering::Relaxed);
         copies.request(number, read, connection.caller, head);
         Rc::new(Self {
             number,
+            turns: Rc::clone(&connection.turns),
             copies,
-            stats,
+            shared,
             finish: Cell::new(None),
             moved: Cell::new(connection.settings.idle.map(|_| Instant::now())),
-            cut: connection.shared.cut.clone(),
             open: Cell::new([true; 2]),
         })
     }
@@ -84,8 +81,8 @@ impl Exchange {
     pub(super) fn chunk(&self, stream: Stream, read: Moment, bytes: Bytes) {
         self.moves();
         let counter = match stream {
-            Stream::ClientToServer => &self.stats.bytes_to_server,
-            Stream::ServerToClient | Stream::Stderr => &self.stats.bytes_to_client,
+            Stream::ClientToServer => &self.shared.stats.bytes_to_server,
+            Stream::ServerToClient | Stream::Stderr => &self.shared.stats.bytes_to_client,
         };
         counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         self.copies.chunk(self.number, stream, read, bytes);
@@ -122,18 +119,24 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        let finish = self.finish.get().unwrap_or(if self.cut.is_cancelled() {
-            Finish::RelayStopped
-        } else {
-            Finish::ClientGone
-        });
+        let unknown = || match self.shared.cut.is_cancelled() {
+            true => Finish::RelayStopped,
+            false => Finish::ClientGone,
+        };
+        let finish = self.finish.get().unwrap_or_else(unknown);
         if matches!(
             finish,
             Finish::ServerBroke | Finish::Unreachable | Finish::TimedOut
         ) {
-            self.stats.upstream_failures.fetch_add(1, Ordering::Relaxed);
+            self.shared
+                .stats
+                .upstream_failures
+                .fetch_add(1, Ordering::Relaxed);
         }
-        self.stats.exchanges_open.fetch_sub(1, Ordering::Relaxed);
+        self.shared
+            .stats
+            .exchanges_open
+            .fetch_sub(1, Ordering::Relaxed);
         self.copies.finished(self.number, finish);
     }
 }

@@ -15,9 +15,14 @@ const AT_MOST: Duration = Duration::from_secs(1);
 
 /// Whether the client waits to be told to go on, and whether it was.
 pub(super) struct Expectation {
+    /// None for most requests.
+    waits: Option<Rc<Waits>>,
+}
+
+struct Waits {
     /// The server said so; told from within hyper, hence not a cell.
     go_on: CancellationToken,
-    state: Rc<Cell<State>>,
+    state: Cell<State>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,33 +40,38 @@ impl Expectation {
             .get(EXPECT)
             .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
         let waits = asks && parts.version == Version::HTTP_11 && !body.is_end_stream();
-        let state = if waits { State::Waiting } else { State::Sent };
         Self {
-            go_on: CancellationToken::new(),
-            state: Rc::new(Cell::new(state)),
+            waits: waits.then(|| {
+                Rc::new(Waits {
+                    go_on: CancellationToken::new(),
+                    state: Cell::new(State::Waiting),
+                })
+            }),
         }
     }
 
     /// What the body waits for, if it does.
     pub(super) fn gate(&self) -> Option<Gate> {
-        if self.state.get() == State::Sent {
+        let waits = Rc::clone(self.waits.as_ref()?);
+        if waits.state.get() == State::Sent {
             return None;
         }
-        let (go_on, state) = (self.go_on.clone(), Rc::clone(&self.state));
         Some(Box::pin(async move {
-            _ = tokio::time::timeout(AT_MOST, go_on.cancelled()).await;
-            if state.get() == State::Answered {
+            _ = tokio::time::timeout(AT_MOST, waits.go_on.cancelled()).await;
+            if waits.state.get() == State::Answered {
                 // To end the body with an error would end what is still to come of the answer.
                 std::future::pending::<()>().await;
             }
-            state.set(State::Sent);
+            waits.state.set(State::Sent);
         }))
     }
 
     /// Has the server heard.
     pub(super) fn listen(&self, request: &mut Request<RequestBody>) {
-        if self.state.get() == State::Waiting {
-            let go_on = self.go_on.clone();
+        if let Some(waits) = &self.waits
+            && waits.state.get() == State::Waiting
+        {
+            let go_on = waits.go_on.clone();
             hyper::ext::on_informational(request, move |answer| {
                 if answer.status() == StatusCode::CONTINUE {
                     go_on.cancel();
@@ -72,15 +82,20 @@ impl Expectation {
 
     /// The body may be sent.
     pub(super) fn go_on(&self) {
-        self.go_on.cancel();
+        if let Some(waits) = &self.waits {
+            waits.go_on.cancel();
+        }
     }
 
     /// The server answered. Returns whether the body was sent, or is being sent, so that
     /// further requests can follow on the same connection.
     pub(super) fn answered(&self) -> bool {
-        if self.state.get() == State::Waiting {
-            self.state.set(State::Answered);
+        let Some(waits) = &self.waits else {
+            return true;
+        };
+        if waits.state.get() == State::Waiting {
+            waits.state.set(State::Answered);
         }
-        self.state.get() == State::Sent
+        waits.state.get() == State::Sent
     }
 }

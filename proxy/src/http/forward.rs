@@ -5,7 +5,7 @@ use super::body::{AnswerBody, OwnBody, RequestBody, ResponseBody, is_gone};
 use super::connection::Connection;
 use super::exchange::Exchange;
 use super::expect::Expectation;
-use super::link::{Link, LinkError};
+use super::link::{Link, LinkError, Near};
 use super::rewrite::Rewriting;
 use super::settings::HostHeader;
 use super::{head, policy};
@@ -74,7 +74,7 @@ impl Connection {
         let mut hosts = headers.get_all(HOST).iter();
         let (host, more) = (hosts.next(), hosts.next());
         // What all requests of a connection have in common need not be looked at again.
-        let known = host.is_some() && *self.allowed.borrow() == host.cloned();
+        let known = host.is_some() && self.allowed.borrow().as_ref() == host;
         let plain = parts.uri.authority().is_none() && parts.uri.path_and_query().is_some();
         if known && plain && more.is_none() && !headers.contains_key(ORIGIN) {
             return Ok(());
@@ -112,7 +112,6 @@ impl Connection {
     ) -> Result<(Response<Incoming>, Option<Link>), Failure> {
         parts.headers = head::end_to_end(parts.headers, true);
         parts.version = Version::HTTP_11;
-        let path = parts.uri.path_and_query().cloned();
         let mut request = Request::from_parts(parts, body);
         expect.listen(&mut request);
         let mut link = self.link.take();
@@ -136,7 +135,7 @@ impl Connection {
             if open.is_http2() {
                 expect.go_on();
             }
-            self.address(&mut request, path.clone(), open.is_http2());
+            self.address(&mut request, open.is_http2());
             match open.send(request).await {
                 // `Upgrade` was not passed on, so nobody asked for that.
                 Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
@@ -165,14 +164,18 @@ impl Connection {
     }
 
     async fn connect(&self) -> Result<Link, Failure> {
-        let (clock, copies) = (Rc::clone(&self.clock), Rc::clone(&self.copies));
-        Link::open(&self.settings, self.tls.as_ref(), clock, copies)
+        let near = Near {
+            clock: Rc::clone(&self.clock),
+            copies: Rc::clone(&self.copies),
+            turns: Rc::clone(&self.turns),
+        };
+        Link::open(&self.settings, self.tls.as_ref(), near)
             .await
             .map_err(Failure::Link)
     }
 
     /// Addresses a request as the server's version of HTTP does.
-    fn address(&self, request: &mut Request<RequestBody>, path: Option<PathAndQuery>, http2: bool) {
+    fn address(&self, request: &mut Request<RequestBody>, http2: bool) {
         let upstream = &self.settings.upstream;
         let keep = match self.settings.host {
             HostHeader::Keep => true,
@@ -185,12 +188,13 @@ impl Connection {
         if !http2 {
             // A path alone, whatever the client wrote.
             if request.uri().scheme().is_some()
-                && let Some(path) = path
+                && let Some(path) = request.uri().path_and_query().cloned()
             {
                 *request.uri_mut() = path.into();
             }
             return;
         }
+        let path = request.uri().path_and_query().cloned();
         request.headers_mut().remove(TRANSFER_ENCODING);
         let host = request.headers_mut().remove(HOST);
         let authority = host.map_or_else(

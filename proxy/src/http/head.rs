@@ -12,19 +12,19 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 /// the same way: each side then codes anew what the other one wrote. `TE: trailers` stays,
 /// since trailers are passed on.
 pub(super) fn end_to_end(headers: HeaderMap, chunked: bool) -> HeaderMap {
-    let named = named_by_connection(&headers);
-    let ours = |name: &HeaderName, value: &HeaderValue| {
+    let plain = |name: &HeaderName, value: &HeaderValue| {
         *name == CONNECTION
             || *name == KEEP_ALIVE
             || *name == PROXY_CONNECTION
             || *name == UPGRADE
             || (*name == TRANSFER_ENCODING && !chunked)
             || (*name == TE && !value.as_bytes().eq_ignore_ascii_case(b"trailers"))
-            || named.iter().any(|named| named == name)
     };
-    if !headers.iter().any(|(name, value)| ours(name, value)) {
+    if !headers.iter().any(|(name, value)| plain(name, value)) {
         return headers;
     }
+    let named = named_by_connection(&headers);
+    let ours = |name: &HeaderName, value: &HeaderValue| plain(name, value) || named.contains(name);
     // Made anew: taking out of the map would change the order of what stays.
     let mut kept = HeaderMap::with_capacity(headers.len());
     let mut last = None;

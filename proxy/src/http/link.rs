@@ -5,6 +5,7 @@ use super::copies::Copies;
 use super::meter::{Clock, Metered, Side};
 use super::settings::Settings;
 use super::tls::Tls;
+use super::turns::{Driven, Turns};
 use super::upstream::Upstream;
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -39,7 +40,22 @@ pub(super) enum LinkError {
 /// An open connection. Dropping it closes it at once.
 pub(super) struct Link {
     sender: Sender,
-    task: AbortHandle,
+    _driver: Driver,
+}
+
+/// What drives a connection.
+enum Driver {
+    /// The task of the client's connection.
+    Turns(#[expect(dead_code, reason = "what counts is that it is kept")] Driven),
+    /// One of its own.
+    Task(AbortHandle),
+}
+
+/// What a connection needs of the one that it belongs to.
+pub(super) struct Near {
+    pub(super) clock: Rc<Clock>,
+    pub(super) copies: Rc<Copies>,
+    pub(super) turns: Rc<Turns>,
 }
 
 enum Sender {
@@ -51,11 +67,10 @@ impl Link {
     pub(super) async fn open(
         settings: &Settings,
         tls: Option<&Arc<Tls>>,
-        clock: Rc<Clock>,
-        copies: Rc<Copies>,
+        near: Near,
     ) -> Result<Self, LinkError> {
         let limit = settings.connect_timeout;
-        let opening = Self::connect(settings, tls, clock, copies);
+        let opening = Self::connect(settings, tls, near);
         tokio::time::timeout(limit, opening)
             .await
             .unwrap_or_else(|_| {
@@ -69,16 +84,16 @@ impl Link {
     async fn connect(
         settings: &Settings,
         tls: Option<&Arc<Tls>>,
-        clock: Rc<Clock>,
-        copies: Rc<Copies>,
+        near: Near,
     ) -> Result<Self, LinkError> {
+        let clock = Rc::clone(&near.clock);
         let upstream = &settings.upstream;
         let stream = tcp(upstream).await?;
         super::socket::prepare(&stream);
         let host = || upstream.authority();
         let Some(tls) = tls else {
             let io = Metered::new(TokioIo::new(stream), Side::Server, clock);
-            let link = Self::handshake(io, settings.http2, copies).await;
+            let link = Self::handshake(io, settings.http2, near).await;
             return link.map_err(|source| LinkError::Handshake {
                 host: host(),
                 source,
@@ -97,14 +112,14 @@ impl Link {
             .map_err(failed)?;
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let io = Metered::new(TokioIo::new(stream), Side::Server, clock);
-        let link = Self::handshake(io, http2, copies).await;
+        let link = Self::handshake(io, http2, near).await;
         link.map_err(|source| LinkError::Handshake {
             host: host(),
             source,
         })
     }
 
-    async fn handshake<T>(io: Metered<T>, http2: bool, copies: Rc<Copies>) -> hyper::Result<Self>
+    async fn handshake<T>(io: Metered<T>, http2: bool, near: Near) -> hyper::Result<Self>
     where
         T: hyper::rt::Read + hyper::rt::Write + Unpin + 'static,
     {
@@ -115,7 +130,7 @@ impl Link {
                 .await?;
             return Ok(Self {
                 sender: Sender::Http2(sender),
-                task: spawn(connection, copies),
+                _driver: Driver::Task(spawn(connection, near.copies)),
             });
         }
         let (sender, connection) = http1::Builder::new()
@@ -124,7 +139,7 @@ impl Link {
             .await?;
         Ok(Self {
             sender: Sender::Http1(sender),
-            task: spawn(connection, copies),
+            _driver: Driver::Turns(near.turns.drive(logged(connection))),
         })
     }
 
@@ -153,32 +168,39 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for Driver {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Self::Task(task) = self {
+            task.abort();
+        }
     }
 }
 
 /// The largest head that a server may send over HTTP/2, in bytes.
 const MOST_HEADERS: u32 = 256 << 10;
 
-/// Drives a connection; copies of what it moved are handed over after each step.
+/// Drives a connection with a task of its own; copies of what it moved are handed over after
+/// each step.
 fn spawn<C>(connection: C, copies: Rc<Copies>) -> AbortHandle
 where
     C: Future<Output = hyper::Result<()>> + 'static,
 {
     let task = async move {
         let mut connection = pin!(connection);
-        let result = poll_fn(|cx| {
+        logged(poll_fn(|cx| {
             let polled = connection.as_mut().poll(cx);
             copies.flush();
             polled
-        });
-        if let Err(error) = result.await {
-            tracing::debug!("connection to the server: {error}");
-        }
+        }))
+        .await;
     };
     tokio::task::spawn_local(task).abort_handle()
+}
+
+async fn logged(connection: impl Future<Output = hyper::Result<()>>) {
+    if let Err(error) = connection.await {
+        tracing::debug!("connection to the server: {error}");
+    }
 }
 
 async fn tcp(upstream: &Upstream) -> Result<TcpStream, LinkError> {

@@ -1,7 +1,8 @@
-//! How long bytes of an answer stay in the relay: from the read off the server's socket to
-//! the write into the client's.
+//! When bytes were read, and how long those of an answer stay in the relay: from the read off
+//! the server's socket to the write into the client's.
 
 use super::stats::Stats;
+use agent_trace_model::{Moment, Tap};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use std::cell::Cell;
 use std::io;
@@ -11,19 +12,37 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-/// When bytes of the server were read that were not written yet.
-#[derive(Debug)]
+/// The time on a connection and on the one to its server.
 pub(super) struct Clock {
+    tap: Arc<dyn Tap>,
+    /// What the tap's clock showed after the last read.
+    moment: Cell<Option<Moment>>,
+    /// When bytes of the server were read that were not written yet.
     read: Cell<Option<Instant>>,
     stats: Arc<Stats>,
 }
 
 impl Clock {
-    pub(super) fn new(stats: Arc<Stats>) -> Rc<Self> {
+    pub(super) fn new(tap: Arc<dyn Tap>, stats: Arc<Stats>) -> Rc<Self> {
         Rc::new(Self {
+            tap,
+            moment: Cell::new(None),
             read: Cell::new(None),
             stats,
         })
+    }
+
+    /// The time at which what is dealt with now was read: one reading of the clock serves for
+    /// all of it.
+    pub(super) fn now(&self) -> Moment {
+        let moment = self.moment.get().unwrap_or_else(|| self.tap.now());
+        self.moment.set(Some(moment));
+        moment
+    }
+
+    /// Time goes on: something else was read, or is begun.
+    pub(super) fn goes_on(&self) {
+        self.moment.set(None);
     }
 
     /// A new exchange begins: what was read before is not waiting any more.
@@ -40,7 +59,6 @@ pub(super) enum Side {
 }
 
 /// A socket that is watched.
-#[derive(Debug)]
 pub(super) struct Metered<T> {
     inner: T,
     side: Side,
@@ -69,8 +87,11 @@ impl<T: Read + Unpin> Read for Metered<T> {
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
-        if self.side == Side::Server && read.is_ready() && self.clock.read.get().is_none() {
-            self.clock.read.set(Some(Instant::now()));
+        if read.is_ready() {
+            self.clock.goes_on();
+            if self.side == Side::Server && self.clock.read.get().is_none() {
+                self.clock.read.set(Some(Instant::now()));
+            }
         }
         read
     }

@@ -12,6 +12,7 @@ pub struct Upstream {
     tls: bool,
     /// Host without brackets.
     host: String,
+    loopback: bool,
     port: u16,
     path: String,
 }
@@ -63,9 +64,11 @@ impl Upstream {
         if host.is_empty() || after > 0 && authority.port_u16().is_none() {
             return Err(UpstreamError::NoUrl);
         }
+        let host = host.to_ascii_lowercase();
         Ok(Self {
             tls,
-            host: host.to_ascii_lowercase(),
+            loopback: is_loopback(&host),
+            host,
             port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
             path: uri.path().to_owned(),
         })
@@ -98,12 +101,7 @@ impl Upstream {
     /// Whether it is on this machine.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
-        self.host == "localhost"
-            || self.host.ends_with(".localhost")
-            || self
-                .host
-                .parse()
-                .is_ok_and(|address: IpAddr| address.is_loopback())
+        self.loopback
     }
 
     /// Host and port as in a `Host` header: without the port that the scheme implies.
@@ -137,6 +135,14 @@ impl Upstream {
                 && (self.host == other.host || self.is_loopback() && other.is_loopback())
         })
     }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 impl fmt::Display for Upstream {

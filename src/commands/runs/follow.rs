@@ -1,15 +1,16 @@
-//! `runs --follow`: runs as they begin and end.
+//! `runs --follow`: sessions as they begin and end.
 
 use crate::cli::Format;
 use crate::commands::wait;
 use crate::error::CommandError;
 use crate::render::escape::text;
-use crate::render::json::{self, RunLine};
-use crate::render::time::{Clock, span};
+use crate::render::json;
+use crate::render::time::{Clock, rfc3339, span};
 use crate::render::{short, status};
+use agent_trace_analysis::outcomes::failures;
 use agent_trace_store::Store;
-use agent_trace_store::trace::Session;
 use agent_trace_store::trace::follow::{Change, Watcher};
+use agent_trace_store::trace::{Session, story};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -38,25 +39,50 @@ pub(super) fn run(store: &Store, format: Format) -> Result<u8, CommandError> {
     }
 }
 
-/// A run that began or ended, as JSON.
+/// A session that began or ended, as JSON.
 #[derive(Serialize)]
-struct Event {
+struct Event<'a> {
     event: &'static str,
-    #[serde(flatten)]
-    run: RunLine,
+    /// The run that it is, or an id that its run also goes by.
+    run: String,
+    session: String,
+    started: String,
+    client: String,
+    server: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<String>,
 }
 
-impl Event {
-    fn of(change: &Change) -> Self {
-        let (event, run) = match change {
-            Change::Began(run) => ("began", run),
-            Change::Ended(run) => ("ended", run),
+impl<'a> Event<'a> {
+    fn of(change: &'a Change) -> Self {
+        let (event, session) = match change {
+            Change::Began(session) => ("began", session),
+            Change::Ended(session) => ("ended", session),
         };
+        let ended = event == "ended";
+        let calls = session.steps.iter().filter(|step| step.tool().is_some());
         Self {
             event,
-            run: RunLine::of(run),
+            run: session.entry.id.to_string(),
+            session: session.entry.session.to_string(),
+            started: rfc3339(session.entry.started),
+            client: session.client(),
+            server: session.server(),
+            duration: ended.then(|| session.last.saturating_sub(session.entry.started)),
+            calls: ended.then(|| calls.count()),
+            status: ended.then(|| status_of(session)),
         }
     }
+}
+
+/// How an ended session stands, in a few words.
+fn status_of(session: &Session) -> String {
+    let story = story::of(session.entry.id, Vec::new(), &[session]);
+    status(&story, &failures(&story))
 }
 
 /// `12:03:01.512 began ab12cd34 editor → github`
@@ -81,7 +107,7 @@ fn line(out: &mut impl Write, change: &Change, clock: &Clock) -> io::Result<()> 
                 names(run),
                 span(took),
                 calls.count(),
-                status(run)
+                status_of(run)
             )
         }
     }

@@ -2,38 +2,58 @@
 
 use crate::cli::Format;
 use crate::error::{CommandError, exit};
+use crate::render::escape::text;
 use crate::render::table::{self, Align};
-use crate::render::{json, short, time};
+use crate::render::{json, time};
 use agent_trace_model::Stream;
-use agent_trace_store::journal::Flags;
+use agent_trace_store::journal::{Flags, Record};
 use agent_trace_store::trace::Session;
 use agent_trace_wire::frame::Framing;
 use serde::Serialize;
 use std::io::{self, Write};
 
 /// Writes the recorded bytes of one frame.
-pub(super) fn one(run: &Session, number: u64) -> Result<u8, CommandError> {
-    let records = run
-        .frames
+pub(super) fn one(
+    sessions: &[Session],
+    wanted: Option<&str>,
+    number: u64,
+) -> Result<u8, CommandError> {
+    let is_wanted = |session: &&Session| {
+        let id = session.entry.session.to_string();
+        wanted.is_none_or(|wanted| id == wanted || session.server() == wanted)
+    };
+    let sessions: Vec<&Session> = sessions.iter().filter(is_wanted).collect();
+    let mut found = sessions
         .iter()
-        .map(|frame| &frame.record)
-        .chain(&run.errors);
-    let record = records
-        .into_iter()
-        .find(|record| record.envelope.sequence == number)
-        .ok_or_else(|| CommandError::Usage {
-            what: format!("run {} has no frame {number}", short(run.entry.id)),
-            hint: "`agent-trace show RUN --frames` lists them with their numbers",
-        })?;
+        .flat_map(|session| records(session))
+        .filter(|record| record.envelope.sequence == number);
+    let hint = "`agent-trace show RUN --frames` lists them with their numbers and sessions";
+    let usage = |what| CommandError::Usage { what, hint };
+    let Some(record) = found.next() else {
+        return Err(usage(format!("the run has no frame {number}")));
+    };
+    if found.next().is_some() {
+        let what = format!("several sessions of the run have a frame {number}");
+        return Err(CommandError::Usage {
+            what,
+            hint: "`--session SESSION`, an id or the name of a server, says which",
+        });
+    }
     let mut out = io::stdout().lock();
     out.write_all(&record.payload)?;
     out.flush()?;
     Ok(exit::SUCCESS)
 }
 
+fn records(session: &Session) -> impl Iterator<Item = &Record> {
+    let frames = session.frames.iter().map(|frame| &frame.record);
+    frames.chain(&session.errors)
+}
+
 /// One frame in a list.
 #[derive(Serialize)]
 struct FrameLine {
+    session: String,
     frame: u64,
     /// Number of the HTTP exchange, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,23 +69,38 @@ struct FrameLine {
     flags: Vec<&'static str>,
 }
 
+/// Lists the frames of these sessions.
 pub(super) fn list(
     out: &mut impl Write,
-    run: &Session,
+    sessions: &[Session],
     format: Format,
 ) -> Result<(), CommandError> {
-    let mut records: Vec<_> = run
-        .frames
-        .iter()
-        .map(|frame| &frame.record)
-        .chain(&run.errors)
-        .collect();
+    if format != Format::Text {
+        let lines: Vec<FrameLine> = sessions.iter().flat_map(lines).collect();
+        return Ok(match format {
+            Format::Jsonl => lines.iter().try_for_each(json::line)?,
+            Format::Json | Format::Text => json::document(&lines)?,
+        });
+    }
+    for session in sessions {
+        if sessions.len() > 1 {
+            let server = text(session.server().as_bytes(), 40);
+            writeln!(out, "session {} with {server}", session.entry.session)?;
+        }
+        table(out, session, &lines(session))?;
+    }
+    Ok(())
+}
+
+fn lines(session: &Session) -> Vec<FrameLine> {
+    let mut records: Vec<&Record> = records(session).collect();
     records.sort_by_key(|record| record.envelope.sequence);
-    let lines: Vec<FrameLine> = records
+    records
         .into_iter()
         .map(|record| {
             let envelope = &record.envelope;
             FrameLine {
+                session: session.entry.session.to_string(),
                 frame: envelope.sequence,
                 exchange: Some(envelope.exchange).filter(|number| *number > 0),
                 time: time::rfc3339(envelope.wall),
@@ -83,14 +118,12 @@ pub(super) fn list(
                 flags: flags(envelope.flags),
             }
         })
-        .collect();
-    match format {
-        Format::Text => {}
-        Format::Json => return Ok(json::document(&lines)?),
-        Format::Jsonl => return Ok(lines.iter().try_for_each(json::line)?),
-    }
-    if run.entry.http {
-        return with_exchanges(out, &lines);
+        .collect()
+}
+
+fn table(out: &mut impl Write, session: &Session, lines: &[FrameLine]) -> Result<(), CommandError> {
+    if session.entry.http {
+        return with_exchanges(out, lines);
     }
     let rows: Vec<[String; 7]> = lines
         .iter()

@@ -5,9 +5,9 @@ use crate::error::CommandError;
 use crate::render::escape::text;
 use crate::render::time::{self, Clock, bytes, seconds};
 use crate::render::{finish, json};
+use agent_trace_model::exchange::{Altered, Exchange, NotDecoded, Request, Response, Trailers};
+use agent_trace_model::story::Story;
 use agent_trace_model::{Finish, Stream};
-use agent_trace_store::journal::header::{Altered, NotDecoded, Request, Response, Trailers};
-use agent_trace_store::trace::{Exchange, Session};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -15,15 +15,15 @@ use std::io::{self, Write};
 /// Prints them in their order.
 pub(super) fn list(
     out: &mut impl Write,
-    run: &Session,
+    story: &Story,
     format: Format,
 ) -> Result<(), CommandError> {
-    let lines = || run.exchanges.values().map(Line::of);
+    let exchanges = || story.sessions.iter().flat_map(|s| s.exchanges.values());
+    let lines = || exchanges().map(Line::of);
     match format {
         Format::Text => {
             let clock = Clock::local();
-            let mut exchanges = run.exchanges.values();
-            exchanges.try_for_each(|exchange| print(out, exchange, &clock))?;
+            exchanges().try_for_each(|exchange| print(out, exchange, &clock))?;
         }
         Format::Json => json::document(&lines().collect::<Vec<_>>())?,
         Format::Jsonl => lines().try_for_each(|line| json::line(&line))?,

@@ -60,6 +60,8 @@ pub enum Kind {
     /// In place of records that were removed, as JSON ([`super::header::Removed`]); its number
     /// is that of the last of them.
     Removed,
+    /// A mark of the hash chain, which readers do not tell of.
+    Mark,
     /// A kind that this version does not know.
     Unknown(u8),
 }
@@ -74,6 +76,7 @@ impl Kind {
             Self::Finding => 5,
             Self::End => 6,
             Self::Removed => 7,
+            Self::Mark => 8,
             Self::Unknown(number) => number,
         }
     }
@@ -87,6 +90,7 @@ impl Kind {
             5 => Self::Finding,
             6 => Self::End,
             7 => Self::Removed,
+            8 => Self::Mark,
             other => Self::Unknown(other),
         }
     }

@@ -145,6 +145,29 @@ pub struct SessionOpen {
     /// The client's `User-Agent` (HTTP), redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
+    /// Where it came from, if it was not recorded here. Its frames are then reconstructed from
+    /// what another program wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Box<Imported>>,
+}
+
+/// Where a session came from that another program recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// The format: `agent-strace`, `agenttrace-vcr`, `claude-code`.
+    pub format: String,
+    /// Version of the program that wrote it, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The file or folder that it was read from, redacted.
+    #[serde(default)]
+    pub source: String,
+    /// What it is called there, redacted.
+    #[serde(default)]
+    pub session: String,
+    /// Keyed digest of what was read, which tells whether it has changed since.
+    #[serde(default)]
+    pub digest: String,
 }
 
 /// How the sessions of an HTTP listener are told apart.
@@ -253,16 +276,7 @@ impl Header {
     /// # Errors
     /// When it cannot be written as JSON, which does not happen.
     pub fn encode(&self, magic: &[u8; 8]) -> Result<Vec<u8>, serde_json::Error> {
-        let json = serde_json::to_vec(self)?;
-        let mut out = Vec::with_capacity(FILE_PREFIX + json.len());
-        out.extend_from_slice(magic);
-        out.extend_from_slice(&MAJOR.to_le_bytes());
-        out.extend_from_slice(&MINOR.to_le_bytes());
-        out.extend_from_slice(&narrow::<u32>(json.len()).to_le_bytes());
-        let crc = crc32c::crc32c_append(crc32c::crc32c(&out), &json);
-        out.extend_from_slice(&crc.to_le_bytes());
-        out.extend_from_slice(&json);
-        Ok(out)
+        Ok(framed(magic, &serde_json::to_vec(self)?))
     }
 
     /// The header at the beginning of a journal file, and how many bytes it takes.
@@ -299,6 +313,19 @@ impl Header {
         let header = serde_json::from_slice(json).map_err(HeaderError::Json)?;
         Ok((header, end))
     }
+}
+
+/// The beginning of a file with this header, given as JSON.
+pub(super) fn framed(magic: &[u8; 8], json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(FILE_PREFIX + json.len());
+    out.extend_from_slice(magic);
+    out.extend_from_slice(&MAJOR.to_le_bytes());
+    out.extend_from_slice(&MINOR.to_le_bytes());
+    out.extend_from_slice(&narrow::<u32>(json.len()).to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&out), json);
+    out.extend_from_slice(&crc.to_le_bytes());
+    out.extend_from_slice(json);
+    out
 }
 
 #[cfg(test)]

@@ -3,12 +3,14 @@
 //! Damage costs the record that it hit: the reader reports it and goes on at the next
 //! record. A torn end is the end, and says nothing about the records before it.
 
-use super::format::{Envelope, RECORD_MAGIC, Record, Unreadable, decode_borrowed};
+use super::format::{
+    Envelope, FILE_PREFIX, Kind, RECORD_MAGIC, Record, Unreadable, decode_borrowed,
+};
 use super::header::{Header, HeaderError};
 use super::sealed;
 use crate::layout::SegmentPath;
-use std::fs::{self, File, TryLockError};
-use std::io;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 /// Why a segment cannot be read at all.
@@ -74,6 +76,8 @@ pub struct Segment {
     live: bool,
     bytes: Vec<u8>,
     start: usize,
+    /// The header as it stands in the file.
+    json: Vec<u8>,
     damage: Vec<Damage>,
 }
 
@@ -87,9 +91,17 @@ impl Segment {
             path: path.path.clone(),
             source,
         };
-        let file = fs::read(&path.path).map_err(io)?;
-        let live = !path.sealed && is_locked(&path.path).map_err(io)?;
-        Self::from_bytes(file, path.sealed, live).map_err(|source| OpenError::Header {
+        let mut file = File::open(&path.path).map_err(io)?;
+        // Before it is read: what a writer that ends in between still writes is then read too.
+        let live = !path.sealed && is_held(&file);
+        let length = file.metadata().map_or(0, |about| about.len());
+        let mut bytes = Vec::new();
+        let room = usize::try_from(length).unwrap_or(usize::MAX);
+        let reserved = bytes.try_reserve_exact(room).map_err(Into::into);
+        reserved
+            .and_then(|()| file.read_to_end(&mut bytes))
+            .map_err(io)?;
+        Self::from_bytes(bytes, path.sealed, live).map_err(|source| OpenError::Header {
             path: path.path.clone(),
             source,
         })
@@ -101,12 +113,13 @@ impl Segment {
     /// When they do not begin with a header.
     pub fn from_bytes(file: Vec<u8>, sealed: bool, live: bool) -> Result<Self, HeaderError> {
         if sealed {
-            let (header, bytes, damage) = sealed::unseal(&file)?;
+            let (header, start, bytes, damage) = sealed::unseal(&file)?;
             return Ok(Self {
                 header,
                 live: false,
                 bytes,
                 start: 0,
+                json: file[FILE_PREFIX..start].to_vec(),
                 damage,
             });
         }
@@ -114,6 +127,7 @@ impl Segment {
         Ok(Self {
             header,
             live,
+            json: file[FILE_PREFIX..start].to_vec(),
             bytes: file,
             start,
             damage: Vec::new(),
@@ -124,6 +138,11 @@ impl Segment {
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// The same as it stands in the file: JSON.
+    pub(crate) fn json(&self) -> &[u8] {
+        &self.json
     }
 
     /// Whether its process is still writing it.
@@ -146,6 +165,13 @@ impl Segment {
 
     /// The same without copies.
     pub fn views(&self) -> impl Iterator<Item = Result<View<'_>, Damage>> {
+        let is_mark = |view: &View<'_>| view.envelope.kind == Kind::Mark;
+        self.with_marks()
+            .filter(move |item| !item.as_ref().is_ok_and(is_mark))
+    }
+
+    /// The same with the marks of the hash chain between them.
+    pub(crate) fn with_marks(&self) -> impl Iterator<Item = Result<View<'_>, Damage>> {
         let records = Records {
             bytes: &self.bytes,
             at: self.start,
@@ -161,7 +187,6 @@ impl Segment {
 /// # Errors
 /// As [`Segment::open`].
 pub fn peek(path: &SegmentPath) -> Result<Header, OpenError> {
-    use std::io::Read;
     let io = |source| OpenError::Io {
         path: path.path.clone(),
         source,
@@ -193,30 +218,51 @@ pub fn peek(path: &SegmentPath) -> Result<Header, OpenError> {
 /// # Errors
 /// When the file cannot be read.
 pub fn first_record(path: &SegmentPath) -> io::Result<Option<Record>> {
-    use std::io::Read;
+    let mut file = File::open(&path.path)?;
     let mut start = Vec::new();
-    File::open(&path.path)?
-        .take(BEGINNING)
-        .read_to_end(&mut start)?;
-    // Live, so that what is cut off here is no damage.
-    let segment = Segment::from_bytes(start, path.sealed, true).ok();
-    let mut records = segment.iter().flat_map(Segment::views);
-    Ok(records.find_map(Result::ok).map(|view| view.record()))
+    for length in BEGINNINGS {
+        let wanted = length - start.len() as u64;
+        if file.by_ref().take(wanted).read_to_end(&mut start)? == 0 {
+            break;
+        }
+        // Of a sealed file no more is unpacked than has to be.
+        let end = match path.sealed {
+            true => sealed::first_block_end(&start),
+            false => Some(start.len()),
+        };
+        // Live, so that what is cut off here is no damage.
+        let bytes = start[..end.unwrap_or_default()].to_vec();
+        let segment = Segment::from_bytes(bytes, path.sealed, true).ok();
+        let mut records = segment.iter().flat_map(Segment::views);
+        if let Some(view) = records.find_map(Result::ok) {
+            return Ok(Some(view.record()));
+        }
+    }
+    Ok(None)
 }
 
-/// How much of a file is read to find its first record.
-const BEGINNING: u64 = 64 << 10;
+/// How much of a file is read to find its first record: as a rule the first is enough, and of a
+/// sealed one the second.
+const BEGINNINGS: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
 
 /// Whether someone holds the lock that a writer holds.
 ///
 /// # Errors
 /// When the file cannot be opened.
 pub fn is_locked(path: &std::path::Path) -> io::Result<bool> {
-    match File::open(path)?.try_lock_shared() {
-        Ok(()) => Ok(false),
-        Err(TryLockError::WouldBlock) => Ok(true),
+    Ok(is_held(&File::open(path)?))
+}
+
+fn is_held(file: &File) -> bool {
+    match file.try_lock_shared() {
+        // Given back at once: a writer that begins may want it.
+        Ok(()) => {
+            let _ = file.unlock();
+            false
+        }
+        Err(TryLockError::WouldBlock) => true,
         // A file system without locks: nothing is recorded there, for want of one.
-        Err(TryLockError::Error(_)) => Ok(false),
+        Err(TryLockError::Error(_)) => false,
     }
 }
 
@@ -335,6 +381,30 @@ mod tests {
             assert_eq!(bad.len(), 1);
             assert_eq!(bad[0].bytes as usize, ends[2] - ends[1]);
             assert!(!bad[0].torn_end);
+        }
+    }
+
+    #[test]
+    fn the_first_record_is_found_whatever_its_size() {
+        let folder = tempfile::tempdir().unwrap();
+        for size in [5, 9 << 10, 100 << 10, 2 << 20] {
+            let mut bytes = header().encode(&FILE_MAGIC).unwrap();
+            bytes.extend(encoded(&envelope(1), &vec![b'x'; size]));
+            bytes.extend(encoded(&envelope(2), b"second"));
+            let segment = Segment::from_bytes(bytes.clone(), false, false).unwrap();
+            let chain = blake3::Hasher::new_keyed(&[1; 32]);
+            let packed = sealed::seal(&segment, chain).unwrap();
+            for (file, sealed) in [(bytes, false), (packed, true)] {
+                let process = segment.header().process;
+                let name = SegmentPath::name(process, 1, sealed);
+                let path = SegmentPath::parse(folder.path().join(name)).unwrap();
+                std::fs::write(&path.path, file).unwrap();
+                let first = first_record(&path).unwrap();
+                let length = first.map(|record| record.payload.len());
+                // The largest is not worth the time.
+                let expected = Some(size).filter(|_| size < 1 << 20 || sealed);
+                assert_eq!(length, expected, "{sealed}");
+            }
         }
     }
 

@@ -4,7 +4,8 @@
 //! survives the process. When a write fails, the file is cut back to its last whole record,
 //! so that nothing is ever glued to a torn one.
 
-use super::format::{Envelope, FILE_MAGIC, encode};
+use super::chain::{Chain, Hash, Moment, NONE, What};
+use super::format::{Envelope, FILE_MAGIC, FILE_PREFIX, encode};
 use super::header::Header;
 use crate::layout::{SegmentPath, Store, create_private};
 use std::fs::File;
@@ -32,6 +33,14 @@ pub struct Writer {
     /// The last sequence number in the batch, and in the file.
     batched: u64,
     acknowledged: u64,
+    /// How many records are in the batch after its last mark, and when the last one was made.
+    records: u32,
+    last: Moment,
+    /// The hash chain of the file, if it has one.
+    chain: Option<Chain>,
+    /// The same with so many bytes of the batch, where a mark is among them.
+    next: Option<Chain>,
+    hashed: usize,
 }
 
 impl Writer {
@@ -41,8 +50,21 @@ impl Writer {
     /// # Errors
     /// When the directory or file cannot be made, or the header cannot be written.
     pub fn create(store: &Store, header: Header) -> io::Result<Self> {
+        Self::begin(store, header, None)
+    }
+
+    /// The same with a hash chain in its files: `key` is a hasher keyed for chains
+    /// ([`Key::chain`](crate::redact::Key::chain)).
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub fn chained(store: &Store, header: Header, key: blake3::Hasher) -> io::Result<Self> {
+        Self::begin(store, header, Some(key))
+    }
+
+    fn begin(store: &Store, header: Header, key: Option<blake3::Hasher>) -> io::Result<Self> {
         store.make(&store.live())?;
-        let (file, good) = begin(store, &header)?;
+        let (file, good, chain) = begin(store, &header, key, NONE, Moment::default())?;
         Ok(Self {
             store: store.clone(),
             header,
@@ -52,6 +74,11 @@ impl Writer {
             batch: Vec::new(),
             batched: 0,
             acknowledged: 0,
+            records: 0,
+            last: Moment::default(),
+            chain,
+            next: None,
+            hashed: 0,
         })
     }
 
@@ -80,8 +107,11 @@ impl Writer {
     pub fn append(&mut self, envelope: &Envelope, payload: &[u8]) -> io::Result<()> {
         encode(envelope, payload, &mut self.batch);
         self.batched = envelope.sequence;
+        self.records += 1;
+        self.last = Moment::of(envelope);
         if payload.len() < BATCH {
             self.batch.extend_from_slice(payload);
+            self.mark();
             return if self.batch.len() >= BATCH {
                 self.flush()
             } else {
@@ -90,7 +120,7 @@ impl Writer {
         }
         // A large payload is written from where it is instead of being copied.
         let batch = std::mem::take(&mut self.batch);
-        let written = self.write(&[&batch, payload]);
+        let written = self.write(&batch, payload);
         self.recycle(batch);
         written
     }
@@ -104,7 +134,7 @@ impl Writer {
             return Ok(());
         }
         let batch = std::mem::take(&mut self.batch);
-        let written = self.write(&[&batch]);
+        let written = self.write(&batch, &[]);
         self.recycle(batch);
         written
     }
@@ -122,15 +152,75 @@ impl Writer {
     pub fn roll(&mut self) -> io::Result<()> {
         let mut header = self.header.clone();
         header.segment += 1;
-        let (file, good) = begin(&self.store, &header)?;
+        self.end(What::Rolled)?;
+        let (key, link) = match &self.chain {
+            Some(chain) => (Some(chain.key()), chain.head()),
+            None => (None, NONE),
+        };
+        let (file, good, chain) = begin(&self.store, &header, key, link, self.last)?;
         self.header = header;
         self.file = Arc::new(file);
         self.good = good;
         self.torn = false;
+        self.chain = chain;
         Ok(())
     }
 
-    fn write(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+    /// Says in the hash chain that nothing more comes. The batch must have been flushed; more
+    /// may be written all the same.
+    ///
+    /// # Errors
+    /// When the disk does not take it.
+    pub fn close(&mut self) -> io::Result<()> {
+        self.end(What::End)
+    }
+
+    fn end(&mut self, what: What) -> io::Result<()> {
+        let Some(chain) = &self.chain else {
+            return Ok(());
+        };
+        // What was said last may have been just that.
+        if chain.ends_with() == Some(what) {
+            return Ok(());
+        }
+        let (mut chain, mut mark) = (chain.clone(), Vec::new());
+        chain.mark(what, NONE, self.last, &mut mark);
+        self.put(&[&mark])?;
+        self.chain = Some(chain);
+        Ok(())
+    }
+
+    /// Puts a mark of the hash chain behind the batch, if it is time for one.
+    fn mark(&mut self) {
+        let chain = self.next.as_ref().or(self.chain.as_ref());
+        if !chain.is_some_and(|chain| chain.is_due(self.records)) {
+            return;
+        }
+        // Of what the disk does not take, the chain of the file must not know.
+        if let Some(mut next) = self.next.take().or_else(|| self.chain.clone()) {
+            next.add(&self.batch[self.hashed..]);
+            next.mark(What::On, NONE, self.last, &mut self.batch);
+            self.next = Some(next);
+            (self.hashed, self.records) = (self.batch.len(), 0);
+        }
+    }
+
+    /// Writes the batch, of which these are the bytes, and what is to follow it.
+    fn write(&mut self, batch: &[u8], more: &[u8]) -> io::Result<()> {
+        let (next, hashed) = (self.next.take(), std::mem::take(&mut self.hashed));
+        let records = std::mem::take(&mut self.records);
+        self.put(&[batch, more])?;
+        if let Some(mut chain) = next.or_else(|| self.chain.take()) {
+            chain.add(&batch[hashed..]);
+            chain.add(more);
+            chain.count(records);
+            self.chain = Some(chain);
+        }
+        self.acknowledged = self.batched;
+        Ok(())
+    }
+
+    fn put(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         self.mend()?;
         for part in parts {
             if let Err(error) = (&*self.file).write_all(part) {
@@ -141,7 +231,6 @@ impl Writer {
             }
         }
         self.good += parts.iter().map(|part| part.len() as u64).sum::<u64>();
-        self.acknowledged = self.batched;
         Ok(())
     }
 
@@ -164,15 +253,26 @@ impl Writer {
 }
 
 /// Makes and locks a file and writes its header; removes it again when that fails.
-fn begin(store: &Store, header: &Header) -> io::Result<(File, u64)> {
-    let bytes = header.encode(&FILE_MAGIC).map_err(io::Error::other)?;
+fn begin(
+    store: &Store,
+    header: &Header,
+    key: Option<blake3::Hasher>,
+    link: Hash,
+    at: Moment,
+) -> io::Result<(File, u64, Option<Chain>)> {
+    let mut bytes = header.encode(&FILE_MAGIC).map_err(io::Error::other)?;
+    let chain = key.map(|key| {
+        let mut chain = Chain::new(key, &bytes[FILE_PREFIX..]);
+        chain.mark(What::Begin, link, at, &mut bytes);
+        chain
+    });
     let path = store
         .live()
         .join(SegmentPath::name(header.process, header.segment, false));
     let file = create_private(&path)?;
     let begun = file.lock().and_then(|()| (&file).write_all(&bytes));
     match begun {
-        Ok(()) => Ok((file, bytes.len() as u64)),
+        Ok(()) => Ok((file, bytes.len() as u64, chain)),
         Err(error) => {
             let _ = std::fs::remove_file(&path);
             Err(error)

@@ -6,7 +6,7 @@
 
 use super::HttpListener;
 use super::counters::Counters;
-use agent_trace_model::{Caller, Channel, End, Finish, Moment, Stream, Tap};
+use agent_trace_model::{Caller, Channel, End, Finish, Moment, Stream, Tap, Told};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -93,19 +93,6 @@ impl What {
             _ => 0,
         }
     }
-}
-
-/// What is told of a channel, without the bytes.
-#[derive(Clone, Copy)]
-enum Told {
-    Copied,
-    Undelivered,
-    Closed,
-    Request(Caller),
-    Response,
-    Trailers,
-    Altered,
-    Finished(Finish),
 }
 
 #[derive(Debug)]
@@ -307,24 +294,19 @@ impl Queue {
         self.done.notify_all();
     }
 
-    fn put(&self, channel: Channel, Moment(at): Moment, parts: [&[u8]; 2], told: Told) {
+    fn put(&self, channel: Channel, Moment(at): Moment, told: Told<'_>) {
+        self.put_all(&mut std::iter::once((channel, Moment(at), told)));
+    }
+
+    /// Takes the lock once for all of them.
+    fn put_all<'a>(&self, all: &mut dyn Iterator<Item = (Channel, Moment, Told<'a>)>) {
         let mut state = self.lock();
         if state.done {
-            return;
+            return all.for_each(drop);
         }
         let before = state.queued;
-        let limit = match told {
-            Told::Closed | Told::Finished(_) => QUEUE_LIMIT + RESERVE,
-            _ => QUEUE_LIMIT,
-        };
-        let bytes = parts[0].len() + parts[1].len();
-        if before + bytes + ITEM_COST > limit {
-            state.lose(channel, at, bytes as u64, &told);
-        } else {
-            if !state.lost.is_empty() {
-                state.tell_before(channel, &told);
-            }
-            state.put(channel, at, parts, told);
+        for (channel, Moment(at), told) in all {
+            state.take(channel, at, told);
         }
         let crossed = before < EARLY && state.queued >= EARLY;
         if state.reader_sleeps || crossed {
@@ -344,20 +326,41 @@ impl State {
         self.blocks.is_empty() && self.lost.is_empty() && self.forgotten.is_none()
     }
 
-    fn put(&mut self, channel: Channel, at: u64, parts: [&[u8]; 2], told: Told) {
+    fn take(&mut self, channel: Channel, at: u64, told: Told<'_>) {
+        let parts = match told {
+            Told::Copy([]) => return,
+            Told::Copy(bytes)
+            | Told::Undelivered(bytes)
+            | Told::Request(_, bytes)
+            | Told::Response(bytes)
+            | Told::Trailers(bytes) => [bytes, &[]],
+            Told::Altered(from, to) => [from, to],
+            Told::Close | Told::Finished(_) => [&[][..]; 2],
+        };
+        let limit = match told {
+            Told::Close | Told::Finished(_) => QUEUE_LIMIT + RESERVE,
+            _ => QUEUE_LIMIT,
+        };
+        let bytes = parts[0].len() + parts[1].len();
+        if self.queued + bytes + ITEM_COST > limit {
+            return self.lose(channel, at, bytes as u64, told);
+        }
+        if !self.lost.is_empty() {
+            self.tell_before(channel, told);
+        }
         let length = parts[0].len();
         let what = match told {
-            Told::Copied => What::Copied(length),
-            Told::Undelivered => What::Undelivered(length),
-            Told::Closed => What::Closed,
-            Told::Response => What::Response(length),
-            Told::Trailers => What::Trailers(length),
-            Told::Altered => What::Altered {
-                from: length,
-                to: parts[1].len(),
+            Told::Copy(_) => What::Copied(length),
+            Told::Undelivered(_) => What::Undelivered(length),
+            Told::Close => What::Closed,
+            Told::Response(_) => What::Response(length),
+            Told::Trailers(_) => What::Trailers(length),
+            Told::Altered(from, to) => What::Altered {
+                from: from.len(),
+                to: to.len(),
             },
             Told::Finished(finish) => What::Finished(finish),
-            Told::Request(caller) => {
+            Told::Request(caller, _) => {
                 let block = self.block(length);
                 block.callers.push(caller);
                 let caller = block.callers.len() - 1;
@@ -394,7 +397,7 @@ impl State {
         &mut self.blocks[last]
     }
 
-    fn lose(&mut self, channel: Channel, at: u64, bytes: u64, told: &Told) {
+    fn lose(&mut self, channel: Channel, at: u64, bytes: u64, told: Told<'_>) {
         if self.lost.len() >= MOST_LOST && !self.lost.contains_key(&channel) {
             let (total, _) = self.forgotten.get_or_insert((0, at));
             *total += bytes;
@@ -405,16 +408,16 @@ impl State {
             ..Loss::default()
         });
         match told {
-            Told::Copied | Told::Undelivered => loss.bytes.body += bytes,
-            Told::Closed => loss.closed = Some(at),
-            Told::Finished(finish) => loss.finished = Some((at, *finish)),
+            Told::Copy(_) | Told::Undelivered(_) => loss.bytes.body += bytes,
+            Told::Close => loss.closed = Some(at),
+            Told::Finished(finish) => loss.finished = Some((at, finish)),
             _ => loss.bytes.head += bytes,
         }
     }
 
     /// Tells what was lost of a channel before what comes next, and of a whole exchange
     /// before its end.
-    fn tell_before(&mut self, channel: Channel, told: &Told) {
+    fn tell_before(&mut self, channel: Channel, told: Told<'_>) {
         let whole = matches!(told, Told::Finished(_));
         for stream in Stream::ALL {
             let channel = Channel { stream, ..channel };
@@ -466,37 +469,39 @@ impl Tap for Queue {
     }
 
     fn copy(&self, channel: Channel, read: Moment, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            self.put(channel, read, [bytes, &[]], Told::Copied);
-        }
+        self.put(channel, read, Told::Copy(bytes));
     }
 
     fn undelivered(&self, channel: Channel, read: Moment, bytes: &[u8]) {
-        self.put(channel, read, [bytes, &[]], Told::Undelivered);
+        self.put(channel, read, Told::Undelivered(bytes));
     }
 
     fn close(&self, channel: Channel, at: Moment) {
-        self.put(channel, at, [&[]; 2], Told::Closed);
+        self.put(channel, at, Told::Close);
     }
 
     fn request(&self, channel: Channel, read: Moment, caller: Caller, head: &[u8]) {
-        self.put(channel, read, [head, &[]], Told::Request(caller));
+        self.put(channel, read, Told::Request(caller, head));
     }
 
     fn response(&self, channel: Channel, read: Moment, head: &[u8]) {
-        self.put(channel, read, [head, &[]], Told::Response);
+        self.put(channel, read, Told::Response(head));
     }
 
     fn trailers(&self, channel: Channel, read: Moment, lines: &[u8]) {
-        self.put(channel, read, [lines, &[]], Told::Trailers);
+        self.put(channel, read, Told::Trailers(lines));
     }
 
     fn altered(&self, channel: Channel, read: Moment, from: &[u8], to: &[u8]) {
-        self.put(channel, read, [from, to], Told::Altered);
+        self.put(channel, read, Told::Altered(from, to));
     }
 
     fn finished(&self, channel: Channel, at: Moment, finish: Finish) {
-        self.put(channel, at, [&[]; 2], Told::Finished(finish));
+        self.put(channel, at, Told::Finished(finish));
+    }
+
+    fn tell<'a>(&self, all: &mut dyn Iterator<Item = (Channel, Moment, Told<'a>)>) {
+        self.put_all(all);
     }
 
     fn unanswered(&self, _source: u32) -> Option<usize> {

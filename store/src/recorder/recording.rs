@@ -54,7 +54,7 @@ impl Recording {
             io::ErrorKind::InvalidData => OpenError::Never(error.to_string()),
             _ => OpenError::NotNow(at(&error)),
         })?;
-        let key_id = key.id();
+        let (key_id, chain) = (key.id(), key.chain());
         let session = setup.session.as_ref();
         let redactor = redactor(key, &options, session).map_err(|error| {
             let cause = std::error::Error::source(&error).map(|c| format!(": {c}"));
@@ -63,8 +63,8 @@ impl Recording {
         let opening = session.map(|session| opening(session, &redactor, options.redact));
         let header = header(&options, key_id, session, &redactor)
             .map_err(|error| OpenError::NotNow(error.to_string()))?;
-        let writer =
-            Writer::create(&setup.store, header).map_err(|error| OpenError::NotNow(at(&error)))?;
+        let writer = Writer::chained(&setup.store, header, chain)
+            .map_err(|error| OpenError::NotNow(at(&error)))?;
         let syncer = (options.durability == Durability::Timer).then(Syncer::start);
         Ok(Self {
             writer,
@@ -322,9 +322,16 @@ impl Recording {
         (self.writer.header().segment, self.writer.file())
     }
 
+    /// Says in the hash chain that nothing more comes. If the disk does not take it, the end
+    /// is not proven.
+    pub(super) fn conclude(&mut self) {
+        let _ = self.writer.close();
+    }
+
     /// Says that the journal is finished. Its descriptor may be held by others for a while,
     /// and the lock with it.
-    pub(super) fn unlock(&self) {
+    pub(super) fn unlock(&mut self) {
+        self.conclude();
         let _ = self.writer.file().unlock();
     }
 

@@ -269,6 +269,9 @@ impl Sink {
             self.write_json(Kind::End, place, &end);
         }
         self.end_batch();
+        if let (State::Open(open), None) = (&mut self.state, &self.stopped) {
+            open.conclude();
+        }
     }
 
     /// One of several sessions is over.
@@ -287,7 +290,7 @@ impl Sink {
 
     /// Nothing more will be written.
     pub(super) fn close(&mut self) {
-        if let State::Open(recording) = &self.state {
+        if let State::Open(recording) = &mut self.state {
             recording.unlock();
         }
     }

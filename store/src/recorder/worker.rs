@@ -10,7 +10,19 @@ use agent_trace_wire::Budget;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// After so many bytes, which is some 50 µs, whoever waits for the processor gets it. A batch
+/// can take a millisecond, and a relay that waits for so long keeps its clients and servers
+/// waiting too.
+const AT_A_STRETCH: usize = 32 << 10;
+/// What an item counts in addition to its bytes.
+const ITEM_COST: usize = 64;
+/// After this long with one batch, or with so many bytes waiting, the recorder insists on its
+/// share of the processor: where others never rest, giving way would leave it too little to
+/// keep up.
+const PATIENCE: Duration = Duration::from_millis(10);
+const MUCH: u64 = 2 << 20;
 
 pub(super) fn spawn(
     queue: Arc<Queue>,
@@ -59,8 +71,12 @@ impl Worker<'_> {
     fn tick(&mut self, blocks: impl IntoIterator<Item = Block>) {
         let now = self.queue.started().elapsed();
         self.sink.begin_batch(now);
+        let mut stretch = Stretch::new();
         for block in blocks {
-            block.each(|item, bytes| self.item(item, bytes, &block));
+            block.each(|item, bytes| {
+                self.item(item, bytes, &block);
+                stretch.did(bytes.len() + ITEM_COST, self.queue);
+            });
             self.queue.give_back(block);
         }
         if let Some(http) = &mut self.http {
@@ -113,5 +129,31 @@ impl Worker<'_> {
             (stats.sessions_open, stats.sessions) = http.sessions();
         }
         self.queue.counters.set(&stats);
+    }
+}
+
+/// How much was done since others had a chance to run.
+struct Stretch {
+    done: usize,
+    began: Instant,
+}
+
+impl Stretch {
+    fn new() -> Self {
+        Self {
+            done: 0,
+            began: Instant::now(),
+        }
+    }
+
+    fn did(&mut self, cost: usize, queue: &Queue) {
+        self.done += cost;
+        if self.done < AT_A_STRETCH {
+            return;
+        }
+        self.done = 0;
+        if self.began.elapsed() < PATIENCE && queue.queued() < MUCH {
+            std::thread::yield_now();
+        }
     }
 }

@@ -6,9 +6,12 @@
 use crate::journal::format::encode;
 use crate::journal::header::{Header, Removed};
 use crate::journal::reader::Segment;
-use crate::journal::sealed::Sealer;
+use crate::journal::sealed::{Ends, Sealer};
 use crate::journal::{Envelope, Flags, Kind, Record};
+use crate::layout::SegmentPath;
+use crate::redact::Key;
 use crate::trace::removed;
+use crate::verify;
 use agent_trace_model::Stream;
 use agent_trace_wire::frame::Framing;
 use std::io;
@@ -26,10 +29,35 @@ pub(crate) struct Extract {
 }
 
 impl Extract {
-    /// A sealed file with this header; `chain` is a hasher keyed with the store's key.
-    pub(crate) fn new(header: &Header, chain: blake3::Hasher) -> io::Result<Self> {
+    /// A sealed file with this header; `key` is a hasher keyed for chains.
+    pub(crate) fn new(header: &Header, key: blake3::Hasher) -> io::Result<Self> {
+        Self::between(header, key, Ends::default())
+    }
+
+    /// A sealed file in place of this one, to which those around it go on to refer.
+    pub(crate) fn of(segment: &Segment, path: &SegmentPath, key: &Key) -> io::Result<Self> {
+        let checked = verify::file(segment, path, key)?;
+        let mut extract = Self::between(segment.header(), key.chain(), checked.ends())?;
+        extract.sealer.flawed(checked.is_flawed());
+        Ok(extract)
+    }
+
+    /// Takes note of whether a segment, of which records are going to be added, was changed:
+    /// what is written here must not prove more than what it is made of.
+    pub(crate) fn doubt(
+        &mut self,
+        segment: &Segment,
+        path: &SegmentPath,
+        key: &Key,
+    ) -> io::Result<()> {
+        let checked = verify::file(segment, path, key)?;
+        self.sealer.flawed(checked.is_flawed());
+        Ok(())
+    }
+
+    fn between(header: &Header, key: blake3::Hasher, ends: Ends) -> io::Result<Self> {
         Ok(Self {
-            sealer: Sealer::new(header, chain)?,
+            sealer: Sealer::between(header, key, ends)?,
             gone: None,
             clocks: (header.started, 0),
             bytes: 0,

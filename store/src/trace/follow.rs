@@ -43,6 +43,14 @@ pub struct News {
     pub over: bool,
 }
 
+impl News {
+    /// Whether there is nothing to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.gaps.is_empty() && self.errors.is_empty()
+    }
+}
+
 impl Follower {
     /// Follows a session from its beginning on.
     ///

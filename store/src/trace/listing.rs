@@ -205,7 +205,8 @@ pub(super) fn opening(payload: &[u8]) -> Option<SessionOpen> {
 }
 
 /// Whether a process still writes its journal, of which these are the known files.
-pub(crate) fn is_live(segments: &[SegmentPath]) -> bool {
+#[must_use]
+pub fn is_live(segments: &[SegmentPath]) -> bool {
     let Some(last) = segments.iter().rfind(|segment| !segment.sealed) else {
         return false;
     };

@@ -2,21 +2,35 @@
 
 use super::session::Session;
 use super::step::{Frame, Place, Step};
-use crate::journal::{Bodies, Flags};
-use agent_trace_model::step::Message;
-use agent_trace_model::story::{self, Gap, Line, Story};
+use crate::journal::{Bodies, Envelope, Flags, Record, header};
+use agent_trace_model::step::{Framing, Message};
+use agent_trace_model::story::{self, Gap, Line, Standing, Story};
 use agent_trace_model::{RunId, step};
+use agent_trace_wire::frame;
+use std::ops::Range;
 
 /// The story of a run that is made of these sessions.
 #[must_use]
-pub fn of(id: RunId, aliases: Vec<RunId>, sessions: &[Session]) -> Story {
-    let mut order: Vec<&Session> = sessions.iter().collect();
-    order.sort_by_key(|session| (session.entry.started, session.entry.session));
-    let first = order.first().map(|session| &session.entry.header);
+pub fn of(id: RunId, aliases: Vec<RunId>, sessions: &[&Session]) -> Story {
+    let all: Vec<(&Session, &[Range<u64>])> = sessions.iter().map(|s| (*s, &ALL[..])).collect();
+    of_parts(id, aliases, &all)
+}
+
+/// All of a session.
+const ALL: [Range<u64>; 1] = [0..u64::MAX];
+
+/// The story of a run that is made of parts of these sessions: of each what began in one of
+/// these spans of the monotonic clock of its recorder, in nanoseconds.
+#[must_use]
+pub fn of_parts(id: RunId, aliases: Vec<RunId>, sessions: &[(&Session, &[Range<u64>])]) -> Story {
+    let mut order = sessions.to_vec();
+    order.sort_by_key(|(session, _)| (session.entry.started, session.entry.session));
+    let first = order.first().map(|(session, _)| &session.entry.header);
     let mut steps: Vec<step::Step> = Vec::new();
-    for (position, session) in order.iter().enumerate() {
+    for (position, (session, spans)) in order.iter().enumerate() {
         let told = session.steps.iter();
-        steps.extend(told.map(|step| step_of(step, position, &session.frames)));
+        let told = told.filter(|step| holds(spans, step.monotonic));
+        steps.extend(told.map(|step| self::step(session, step, position)));
     }
     // Within a session the order is that of the monotonic clock, which this keeps.
     if order.len() > 1 {
@@ -25,30 +39,41 @@ pub fn of(id: RunId, aliases: Vec<RunId>, sessions: &[Session]) -> Story {
     for (position, step) in steps.iter_mut().enumerate() {
         step.number = position + 1;
     }
+    let workspace = first.map(|header| header.workspace.clone());
+    let told = |(session, spans): (&Session, &[Range<u64>])| part(session, spans);
     Story {
         id,
         aliases,
-        workspace: first
-            .map(|header| header.workspace.clone())
-            .unwrap_or_default(),
+        workspace: workspace.unwrap_or_default(),
         project: first.and_then(|header| header.project.clone()),
-        sessions: order.into_iter().map(session_of).collect(),
+        sessions: order.into_iter().map(told).collect(),
         turns: Vec::new(),
         steps,
     }
 }
 
-fn session_of(session: &Session) -> story::Session {
-    let line = |record: &crate::journal::Record| Line {
-        wall: record.envelope.wall,
-        text: record.payload.trim_ascii_end().to_vec(),
-    };
-    let gap = |(envelope, gap): &(crate::journal::Envelope, crate::journal::header::Gap)| Gap {
-        wall: envelope.wall,
-        reason: gap.reason.clone(),
-        frames: gap.frames,
-        bytes: gap.bytes,
-    };
+/// Whether a moment is in one of these spans. The last moment there is belongs to what is
+/// open.
+fn holds(spans: &[Range<u64>], moment: u64) -> bool {
+    let open = |span: &Range<u64>| span.end == u64::MAX && moment >= span.start;
+    spans
+        .iter()
+        .any(|span| span.contains(&moment) || open(span))
+}
+
+/// What a story tells of a session.
+#[must_use]
+pub fn session(session: &Session) -> story::Session {
+    part(session, &ALL)
+}
+
+/// What it tells of parts of one.
+fn part(session: &Session, spans: &[Range<u64>]) -> story::Session {
+    let within = |envelope: &Envelope| holds(spans, envelope.monotonic);
+    let begins = spans.iter().any(|span| span.start == 0);
+    let ends = spans.iter().any(|span| span.end == u64::MAX);
+    let frames = session.frames.iter().map(|frame| &frame.record.envelope);
+    let walls = || frames.clone().filter(|e| within(e)).map(|e| e.wall);
     story::Session {
         id: session.entry.session,
         server: session.server().to_owned(),
@@ -62,13 +87,37 @@ fn session_of(session: &Session) -> story::Session {
         user_agent: session.opening.user_agent.clone(),
         redacted: session.entry.header.redaction.on,
         digested: session.entry.header.bodies == Bodies::Digest,
-        started: session.entry.started,
-        last: session.last,
-        standing: session.standing(),
+        started: match begins {
+            true => session.entry.started,
+            false => walls().min().unwrap_or(session.entry.started),
+        },
+        last: match ends {
+            true => session.last,
+            false => walls().max().unwrap_or(session.last),
+        },
+        standing: match ends {
+            true => session.standing(),
+            false => Standing::Ended,
+        },
         end: session.end.as_ref().map(|end| end.end.clone()),
-        exchanges: session.exchanges.clone(),
-        stderr: session.errors.iter().map(line).collect(),
-        gaps: session.gaps.iter().map(gap).collect(),
+        exchanges: session
+            .exchanges
+            .iter()
+            .filter(|(_, exchange)| holds(spans, exchange.monotonic))
+            .map(|(number, exchange)| (*number, exchange.clone()))
+            .collect(),
+        stderr: session
+            .errors
+            .iter()
+            .filter(|record| within(&record.envelope))
+            .map(line)
+            .collect(),
+        gaps: session
+            .gaps
+            .iter()
+            .filter(|(envelope, _)| within(envelope))
+            .map(gap)
+            .collect(),
         missing: session.missing,
         damaged: session.damage.iter().map(|damage| damage.bytes).sum(),
         unreadable: session.unreadable.iter().map(ToString::to_string).collect(),
@@ -76,8 +125,31 @@ fn session_of(session: &Session) -> story::Session {
     }
 }
 
-fn step_of(step: &Step, session: usize, frames: &[Frame]) -> step::Step {
-    let message = |place: &Option<Place>| Some(message(place.as_ref()?, frames));
+/// A line of standard error.
+#[must_use]
+pub fn line(record: &Record) -> Line {
+    Line {
+        wall: record.envelope.wall,
+        text: record.payload.trim_ascii_end().to_vec(),
+    }
+}
+
+/// Something that was not recorded.
+#[must_use]
+pub fn gap((envelope, gap): &(Envelope, header::Gap)) -> Gap {
+    Gap {
+        wall: envelope.wall,
+        reason: gap.reason.clone(),
+        frames: gap.frames,
+        bytes: gap.bytes,
+    }
+}
+
+/// A step of a session, which is at this position among those of its run. Its number is that
+/// in the session.
+#[must_use]
+pub fn step(of: &Session, step: &Step, session: usize) -> step::Step {
+    let message = |place: &Option<Place>| Some(message(place.as_ref()?, &of.frames));
     let id = step.id.as_deref().map(String::from_utf8_lossy);
     step::Step {
         number: step.number,
@@ -114,11 +186,24 @@ fn message(place: &Place, frames: &[Frame]) -> Message {
         length: envelope.length,
         wall: envelope.wall,
         frame: envelope.sequence,
+        framing: framing(envelope.framing),
+        exchange: envelope.exchange,
+        batch: !frame.is_stray() && frame.body().trim_ascii_start().starts_with(b"["),
         cut: has(Flags::CUT),
         lossy: has(Flags::LOSSY),
         incomplete: has(Flags::INCOMPLETE),
         delivered: !has(Flags::UNDELIVERED),
         altered: has(Flags::ALTERED),
         redacted: envelope.spans.len(),
+    }
+}
+
+fn framing(framing: frame::Framing) -> Framing {
+    match framing {
+        frame::Framing::Newline => Framing::Line,
+        frame::Framing::ContentLength => Framing::ContentLength,
+        frame::Framing::Event => Framing::Event,
+        frame::Framing::Body => Framing::Body,
+        frame::Framing::Stray => Framing::Stray,
     }
 }

@@ -3,10 +3,10 @@
 //! Only what is new is read, file after file. A file that is finished, sealed and removed
 //! meanwhile is read to its end through the handle that is open.
 
-use crate::journal::Record;
 use crate::journal::format::{RECORD_MAGIC, Unreadable, decode};
 use crate::journal::header::{Header, HeaderError};
 use crate::journal::reader::{Damage, OpenError, Segment, next_record};
+use crate::journal::{Kind, Record};
 
 use crate::layout::{SegmentPath, Store};
 use agent_trace_model::ProcessId;
@@ -48,6 +48,8 @@ pub struct Records {
     pub damage: Vec<(usize, Damage)>,
     /// Where in the records a file begins, and its number.
     pub files: Vec<(usize, u32)>,
+    /// Likewise what each file says of itself, once that can be read.
+    pub headers: Vec<(usize, Header)>,
 }
 
 impl Tail {
@@ -146,6 +148,8 @@ impl Tail {
             Some(sealed) if sealed.sealed => {
                 let segment = Segment::open(&sealed)?;
                 read.files.push((read.records.len(), sealed.number));
+                read.headers
+                    .push((read.records.len(), segment.header().clone()));
                 for record in segment.records() {
                     match record {
                         Ok(record) => read.records.push(record),
@@ -181,7 +185,10 @@ impl Tail {
         let mut rest = &bytes[..];
         if self.at == 0 {
             match Header::decode(rest) {
-                Ok((_, length)) => rest = &rest[length..],
+                Ok((header, length)) => {
+                    read.headers.push((read.records.len(), header));
+                    rest = &rest[length..];
+                }
                 Err(HeaderError::Torn) => {
                     self.seen = length;
                     return Ok(true);
@@ -256,6 +263,11 @@ fn whole<'a>(bytes: &'a [u8], at: u64, all: bool, read: &mut Records) -> &'a [u8
     let mut rest = bytes;
     while !rest.is_empty() {
         let error = match decode(rest) {
+            // Nothing was recorded there.
+            Ok((record, length)) if record.envelope.kind == Kind::Mark => {
+                rest = &rest[length..];
+                continue;
+            }
             Ok((record, length)) => {
                 read.records.push(record);
                 rest = &rest[length..];

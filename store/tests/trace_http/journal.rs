@@ -348,6 +348,6 @@ pub(crate) fn steps(run: &Session) -> Vec<String> {
 
 /// Why a session counts as failed.
 pub(crate) fn failures(run: &Session) -> Vec<Failure> {
-    let story = story::of(run.entry.id, Vec::new(), std::slice::from_ref(run));
+    let story = story::of(run.entry.id, Vec::new(), &[run]);
     outcomes::failures(&story)
 }

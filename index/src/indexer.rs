@@ -1,0 +1,377 @@
+//! Following journals: from what is on the disk to rows, again and again.
+//!
+//! What a journal acknowledged is in the rows once [`Indexer::catch_up`] returns. Rows and the
+//! checkpoint of the process that they come from are written in one batch, so a process that
+//! dies anywhere leaves an index that is behind, never one that is wrong.
+//!
+//! A journal that is finished is read once; one that grows is followed from its beginning,
+//! which is read again by whoever takes the index over. Either way the same code makes the
+//! rows, so they are equal.
+//!
+//! - [`files`]: what is on the disk, and what of it is new
+//! - [`growing`]: journals that are being written
+//! - [`write`]: rows, and the runs that they make up
+//! - [`verify`]: an index compared with one that is made anew
+//! - [`events`]: waiting for something to happen
+
+pub mod events;
+mod files;
+mod growing;
+pub mod verify;
+mod write;
+
+use crate::digest::Digests;
+use crate::engine::{Batch, Engine, EngineError};
+use crate::keys;
+use crate::rows::{FileRow, ProcessRow, SCHEMA, VersionRow, decode, encode};
+use agent_trace_model::ProcessId;
+use agent_trace_store::Store;
+use agent_trace_store::layout::SegmentPath;
+use agent_trace_store::trace::flow::Flow;
+use agent_trace_store::trace::is_live;
+use files::Files;
+use growing::Growing;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use write::{Update, Writer};
+
+/// After so long a pause, in nanoseconds, a client begins a new run, unless that is set.
+pub const IDLE: u64 = 600_000_000_000;
+/// So many sessions are written at once.
+const BATCH: usize = 256;
+/// The most processes whose journals are read at once.
+const MOST_WORKERS: usize = 4;
+/// So old, in nanoseconds, the last change of a journal has to be before a process that holds
+/// no lock counts as dead: its file may be made and not locked yet.
+const SETTLED: u64 = 2_000_000_000;
+
+/// What keeps an index equal to the journals.
+pub struct Indexer {
+    store: Store,
+    engine: Arc<dyn Engine>,
+    idle: u64,
+    files: Files,
+    growing: BTreeMap<ProcessId, Growing>,
+}
+
+/// Why an index cannot be brought up to date.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// The journals cannot be listed.
+    #[error("cannot read the store")]
+    Store(#[from] io::Error),
+    /// The index cannot be read or written.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// What was done to bring an index up to date.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Progress {
+    /// Processes of which something was read or removed.
+    pub processes: u64,
+    /// Sessions whose rows were written.
+    pub sessions: u64,
+    /// Records that were read.
+    pub records: u64,
+    /// Processes that still write.
+    pub live: u64,
+}
+
+impl std::fmt::Debug for Indexer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Indexer")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Indexer {
+    /// What brings this index of this store up to date. A client that does nothing for `idle`
+    /// nanoseconds begins a new run. An index that was made by another version, or with
+    /// another pause, is emptied.
+    ///
+    /// # Errors
+    /// When the index cannot be read or written.
+    pub fn new(store: &Store, engine: Arc<dyn Engine>, idle: u64) -> Result<Self, IndexError> {
+        let version = VersionRow {
+            schema: SCHEMA,
+            idle,
+        };
+        let known = engine.get(&keys::version())?;
+        if known.and_then(|row| decode(&row)) != Some(version) {
+            empty(&*engine)?;
+            let mut batch = Batch::default();
+            batch.put(keys::version(), encode(&version));
+            engine.apply(batch)?;
+        }
+        let files = Files::load(&*engine)?;
+        Ok(Self {
+            store: store.clone(),
+            engine,
+            idle,
+            files,
+            growing: BTreeMap::new(),
+        })
+    }
+
+    /// Brings the index up to date. Cheap where nothing has changed.
+    ///
+    /// # Errors
+    /// When the journals cannot be listed, or the index cannot be read or written. Journals
+    /// that cannot be read cost themselves.
+    pub fn catch_up(&mut self) -> Result<Progress, IndexError> {
+        let mut progress = Progress::default();
+        let engine = Arc::clone(&self.engine);
+        let mut writer = Writer::new(&*engine, self.idle);
+        let mut finished = Vec::new();
+        for process in self.files.look(&self.store)? {
+            let files = self.files.of(process);
+            if files.is_empty() {
+                self.growing.remove(&process);
+                progress.processes += 1;
+                writer.add(Update::Gone(process))?;
+                self.files.done(process, Vec::new(), true);
+                continue;
+            }
+            if self.growing.contains_key(&process) || is_live(&files.paths(&self.store, process)) {
+                if let Some(update) = self.grow(process, &mut progress)? {
+                    writer.add(update)?;
+                }
+                continue;
+            }
+            finished.push(process);
+        }
+        self.read_finished(&finished, &mut writer, &mut progress)?;
+        writer.commit()?;
+        progress.sessions = writer.sessions();
+        progress.live = self.growing.len() as u64;
+        self.files.settle(&*engine)?;
+        Ok(progress)
+    }
+
+    /// Makes the index anew.
+    ///
+    /// # Errors
+    /// As [`Self::catch_up`].
+    pub fn rebuild(&mut self) -> Result<Progress, IndexError> {
+        empty(&*self.engine)?;
+        *self = Self::new(&self.store, Arc::clone(&self.engine), self.idle)?;
+        self.catch_up()
+    }
+
+    /// Reads what is new of a journal that is written.
+    fn grow(
+        &mut self,
+        process: ProcessId,
+        progress: &mut Progress,
+    ) -> Result<Option<Update>, IndexError> {
+        let files = self.files.of(process);
+        let states = files.states(&self.store, process);
+        let known = self.growing.contains_key(&process);
+        if !known && files.unchanged(&states) {
+            return Ok(None);
+        }
+        let first = states.first().map_or(1, |file| file.number);
+        let begin = || Growing::new(&self.store, process, first, self.idle);
+        let growing = self.growing.entry(process).or_insert_with(begin);
+        let before = growing.records();
+        let polled = growing.poll();
+        progress.records += growing.records() - before;
+        if let Err(error) = polled {
+            // What can be read of it is read as if it were finished.
+            tracing::debug!("{process}: {error}");
+            self.growing.remove(&process);
+            let row = known_row(&*self.engine, process)?;
+            if row.is_some() && files.unchanged(&states) {
+                return Ok(None);
+            }
+            let update = read(
+                process,
+                &files.paths(&self.store, process),
+                states,
+                self.idle,
+            );
+            progress.records += update.records();
+            self.files.done(process, update.files(), false);
+            progress.processes += 1;
+            return Ok(Some(update.unfinished()));
+        }
+        let over = growing.is_over();
+        let states = if over {
+            files_now(&self.store, process)?
+        } else {
+            states
+        };
+        let update = growing.update(states);
+        if over {
+            self.growing.remove(&process);
+        }
+        let update = update.filter(|_| true);
+        if let Some(update) = &update {
+            progress.processes += 1;
+            self.files.done(process, update.files(), over);
+        }
+        Ok(update)
+    }
+
+    /// Reads journals that are finished, several at once.
+    fn read_finished(
+        &mut self,
+        processes: &[ProcessId],
+        writer: &mut Writer<'_>,
+        progress: &mut Progress,
+    ) -> Result<(), IndexError> {
+        let mut work = Vec::new();
+        for process in processes {
+            let files = self.files.of(*process);
+            let states = files.states(&self.store, *process);
+            let settled = self.files.are_settled(&states);
+            let row = known_row(&*self.engine, *process)?;
+            if let Some(row) = row
+                && let Some(row) = still_right(row, &states, settled)
+            {
+                self.files.done(*process, states, settled);
+                writer.add(Update::Same(row))?;
+                continue;
+            }
+            work.push((
+                *process,
+                files.paths(&self.store, *process),
+                states,
+                settled,
+            ));
+        }
+        let (next, idle) = (AtomicUsize::new(0), self.idle);
+        let count = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let count = count.min(MOST_WORKERS).min(work.len());
+        std::thread::scope(|scope| {
+            let (done, updates) = sync_channel(2 * MOST_WORKERS);
+            for _ in 0..count {
+                let (done, work, next) = (done.clone(), &work, &next);
+                scope.spawn(move || {
+                    while let Some((process, paths, states, settled)) =
+                        work.get(next.fetch_add(1, Ordering::Relaxed))
+                    {
+                        let update = read(*process, paths, states.clone(), idle);
+                        let update = if *settled {
+                            update
+                        } else {
+                            update.unfinished()
+                        };
+                        if done.send((*process, *settled, update)).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(done);
+            for (process, settled, update) in updates {
+                progress.processes += 1;
+                progress.records += update.records();
+                self.files.done(process, update.files(), settled);
+                writer.add(update)?;
+                if writer.waiting() >= BATCH {
+                    writer.commit()?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+fn known_row(engine: &dyn Engine, process: ProcessId) -> Result<Option<ProcessRow>, EngineError> {
+    let row = engine.get(&keys::process(process))?;
+    Ok(row.and_then(|row| decode(&row)))
+}
+
+/// The row of a finished process, if what was read of it holds for its files as they are now:
+/// nothing changed, or they were sealed and no more.
+fn still_right(mut row: ProcessRow, now: &[FileRow], settled: bool) -> Option<ProcessRow> {
+    let numbers = |files: &[FileRow]| files.iter().map(|file| file.number).collect::<Vec<_>>();
+    // A sealed file does not have what was damaged; of many sessions some may be left out.
+    let sealed =
+        !row.http
+            && row.finished
+            && row.damaged == 0
+            && row.unreadable.is_empty()
+            && numbers(&row.files) == numbers(now)
+            && row.files.iter().zip(now).all(|(before, after)| {
+                before == after || (before.is_journal() && !after.is_journal())
+            });
+    // One that was live has no end yet.
+    let same = row.files == now && row.ended;
+    if !sealed && !same {
+        return None;
+    }
+    row.files = now.to_vec();
+    row.finished = settled;
+    Some(row)
+}
+
+/// A finished journal, read from its beginning to its end.
+fn read(process: ProcessId, paths: &[SegmentPath], states: Vec<FileRow>, idle: u64) -> Update {
+    let mut flow = Flow::new(process, false);
+    let mut digests = Digests::new(idle);
+    let mut unreadable = Vec::new();
+    let mut rows = Vec::new();
+    for path in paths {
+        if let Err(error) = flow.read(path, &mut digests) {
+            let cause = std::error::Error::source(&error);
+            let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
+            unreadable.push(format!("{error}{cause}"));
+        }
+        rows.append(&mut digests.take_done());
+    }
+    flow.finish(&mut digests);
+    rows.append(&mut digests.take_done());
+    let sessions: BTreeSet<u32> = rows.iter().map(|row| row.id.ordinal).collect();
+    let (records, damaged) = flow.counts();
+    let header = flow.header();
+    let process = ProcessRow {
+        process,
+        workspace: header.map_or_else(String::new, |header| header.workspace.clone()),
+        files: states,
+        finished: true,
+        ended: true,
+        http: flow.is_http(),
+        records,
+        damaged,
+        unreadable,
+        sessions: sessions.into_iter().collect(),
+    };
+    Update::Rows {
+        process,
+        sessions: rows,
+        all: true,
+    }
+}
+
+/// The files of a process as they are now.
+fn files_now(store: &Store, process: ProcessId) -> io::Result<Vec<FileRow>> {
+    let all = store.files_of(process)?;
+    let segments = all.into_iter().filter_map(SegmentPath::parse);
+    Ok(files::rows(segments))
+}
+
+/// Removes all rows.
+fn empty(engine: &dyn Engine) -> Result<(), EngineError> {
+    loop {
+        let mut batch = Batch::default();
+        engine.scan(&[], None, &mut |key, _| {
+            batch.remove(key.to_vec());
+            batch.changes.len() < 10_000
+        })?;
+        if batch.changes.is_empty() {
+            return Ok(());
+        }
+        engine.apply(batch)?;
+    }
+}

@@ -1,0 +1,482 @@
+//! Writing rows, and the runs that they make up, in one batch.
+//!
+//! What a changed session may change is found by the keys that its parts have, and had: all
+//! parts that may be in one run with one of them are grouped anew.
+
+use crate::engine::{Batch, Engine, EngineError};
+use crate::group::{Atom, group};
+use crate::keys;
+use crate::merge;
+use crate::rows::{FileRow, KeyRow, ProcessRow, RunRow, SessionRow, decode, encode};
+use agent_trace_model::{ProcessId, RunId, SessionId};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// What is new of a process.
+#[derive(Debug)]
+pub(super) enum Update {
+    /// Its files are gone.
+    Gone(ProcessId),
+    /// What its rows say is right still.
+    Same(ProcessRow),
+    /// Rows of sessions.
+    Rows {
+        /// The process.
+        process: ProcessRow,
+        /// The sessions that are new or not as they were.
+        sessions: Vec<SessionRow>,
+        /// Whether these are all of them: others are gone.
+        all: bool,
+    },
+}
+
+impl Update {
+    /// How many records were read for it.
+    pub(super) fn records(&self) -> u64 {
+        match self {
+            Self::Rows { process, .. } => process.records,
+            _ => 0,
+        }
+    }
+
+    /// The files that were read.
+    pub(super) fn files(&self) -> Vec<FileRow> {
+        match self {
+            Self::Rows { process, .. } | Self::Same(process) => process.files.clone(),
+            Self::Gone(_) => Vec::new(),
+        }
+    }
+
+    /// The same of a process that may still go on.
+    pub(super) fn unfinished(mut self) -> Self {
+        if let Self::Rows { process, .. } = &mut self {
+            process.finished = false;
+        }
+        self
+    }
+}
+
+/// A part of a session.
+type Part = (SessionId, u32);
+/// A key by which parts are found, in its workspace.
+type Found = (String, [u8; 16]);
+
+/// Gathers updates and writes them.
+pub(super) struct Writer<'a> {
+    engine: &'a dyn Engine,
+    idle: u64,
+    updates: Vec<Update>,
+    waiting: usize,
+    sessions: u64,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(engine: &'a dyn Engine, idle: u64) -> Self {
+        Self {
+            engine,
+            idle,
+            updates: Vec::new(),
+            waiting: 0,
+            sessions: 0,
+        }
+    }
+
+    /// How many sessions wait to be written.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// How many sessions were written.
+    pub(super) fn sessions(&self) -> u64 {
+        self.sessions
+    }
+
+    /// Takes an update; a later one of the same process counts.
+    pub(super) fn add(&mut self, update: Update) -> Result<(), EngineError> {
+        if let Update::Rows { sessions, .. } = &update {
+            self.waiting += sessions.len().max(1);
+        }
+        self.updates.push(update);
+        Ok(())
+    }
+
+    /// Writes what waits.
+    pub(super) fn commit(&mut self) -> Result<(), EngineError> {
+        let updates = std::mem::take(&mut self.updates);
+        if updates.is_empty() {
+            return Ok(());
+        }
+        self.sessions += self.waiting as u64;
+        self.waiting = 0;
+        let mut change = Change::new(self.engine);
+        for update in updates {
+            change.take(update)?;
+        }
+        change.regroup(self.idle)?;
+        self.engine.apply(change.rows.batch())
+    }
+}
+
+/// One batch while it is made.
+struct Change<'a> {
+    rows: Overlay<'a>,
+    /// Sessions that were read or are new; none where there is no such session.
+    sessions: HashMap<SessionId, Option<SessionRow>>,
+    /// Runs that may not be as they were.
+    runs: BTreeMap<RunId, Option<RunRow>>,
+    /// Parts that are to be grouped anew.
+    parts: HashMap<Part, Option<Atom>>,
+    /// Of these, those whose relations were not looked at.
+    queue: Vec<Part>,
+    clusters: HashMap<Found, Clusters>,
+}
+
+/// The parts with one key: between those of one cluster there is no pause.
+struct Clusters {
+    of: HashMap<Part, usize>,
+    all: Vec<Vec<Part>>,
+    seen: HashSet<usize>,
+}
+
+impl<'a> Change<'a> {
+    fn new(engine: &'a dyn Engine) -> Self {
+        Self {
+            rows: Overlay::new(engine),
+            sessions: HashMap::new(),
+            runs: BTreeMap::new(),
+            parts: HashMap::new(),
+            queue: Vec::new(),
+            clusters: HashMap::new(),
+        }
+    }
+
+    /// What cannot be read has rows of its own, so that it can be told with each list.
+    fn unreadable(&mut self, process: ProcessId, why: &[String]) {
+        let key = keys::unreadable(process);
+        if why.is_empty() {
+            self.rows.remove(key);
+        } else {
+            self.rows.put(key, encode(&why));
+        }
+    }
+
+    fn take(&mut self, update: Update) -> Result<(), EngineError> {
+        let (process, rows, all) = match update {
+            Update::Same(row) => {
+                self.rows.put(keys::process(row.process), encode(&row));
+                return Ok(());
+            }
+            Update::Gone(process) => (process, Vec::new(), true),
+            Update::Rows {
+                process,
+                sessions,
+                all,
+            } => {
+                let id = process.process;
+                if all {
+                    self.drop_others(id, &process.sessions)?;
+                }
+                self.rows.put(keys::process(id), encode(&process));
+                self.unreadable(id, &process.unreadable);
+                (id, sessions, false)
+            }
+        };
+        if all {
+            self.drop_others(process, &[])?;
+            self.rows.remove(keys::process(process));
+            self.unreadable(process, &[]);
+        }
+        for row in rows {
+            self.session(row.id, Some(row))?;
+        }
+        Ok(())
+    }
+
+    fn drop_others(&mut self, process: ProcessId, kept: &[u32]) -> Result<(), EngineError> {
+        let Some(row) = self.rows.row::<ProcessRow>(&keys::process(process))? else {
+            return Ok(());
+        };
+        for ordinal in row.sessions {
+            if kept.binary_search(&ordinal).is_err() {
+                self.session(SessionId { process, ordinal }, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the row of a session in place of the one that there was.
+    fn session(&mut self, id: SessionId, row: Option<SessionRow>) -> Result<(), EngineError> {
+        if let Some(before) = self.load(id)?.cloned() {
+            for (part, atom) in atoms(&before) {
+                let member = keys::member(id, part);
+                if let Some(run) = self.rows.get(&member)? {
+                    self.touch(run_in(&run))?;
+                }
+                self.rows.remove(member);
+                for key in atom.keys() {
+                    self.rows
+                        .remove(keys::joined(&before.workspace, key, id, part));
+                }
+                self.seed((id, part));
+            }
+        }
+        match &row {
+            None => self.rows.remove(keys::session(id)),
+            Some(row) => {
+                self.rows.put(keys::session(id), encode(row));
+                for (part, atom) in atoms(row) {
+                    let value = encode(&KeyRow {
+                        started: atom.started,
+                        active: atom.active,
+                    });
+                    for key in atom.keys() {
+                        let key = keys::joined(&row.workspace, key, id, part);
+                        self.rows.put(key, value.clone());
+                    }
+                    self.seed((id, part));
+                }
+            }
+        }
+        self.sessions.insert(id, row);
+        Ok(())
+    }
+
+    fn load(&mut self, id: SessionId) -> Result<Option<&SessionRow>, EngineError> {
+        if !self.sessions.contains_key(&id) {
+            let row = self.rows.row(&keys::session(id))?;
+            self.sessions.insert(id, row);
+        }
+        Ok(self.sessions.get(&id).and_then(Option::as_ref))
+    }
+
+    fn seed(&mut self, part: Part) {
+        if !self.parts.contains_key(&part) {
+            self.parts.insert(part, None);
+            self.queue.push(part);
+        }
+    }
+
+    /// This run may change, and with it where its parts belong.
+    fn touch(&mut self, run: Option<(String, RunId)>) -> Result<(), EngineError> {
+        let Some((workspace, id)) = run else {
+            return Ok(());
+        };
+        if self.runs.contains_key(&id) {
+            return Ok(());
+        }
+        let row: Option<RunRow> = self.rows.row(&keys::run(&workspace, id))?;
+        for slice in row.iter().flat_map(|row| &row.slices) {
+            self.seed((slice.session, slice.part));
+        }
+        self.runs.insert(id, row);
+        Ok(())
+    }
+
+    /// Finds all parts that may be in one run with those that changed, and groups them.
+    fn regroup(&mut self, idle: u64) -> Result<(), EngineError> {
+        while let Some(part) = self.queue.pop() {
+            let (id, number) = part;
+            let Some(row) = self.load(id)? else {
+                continue;
+            };
+            let Some(of) = row.parts.get(number as usize) else {
+                continue;
+            };
+            let workspace = row.workspace.clone();
+            let atom = Atom::of(row, number, of);
+            let member = self.rows.get(&keys::member(id, number))?;
+            self.touch(member.and_then(|run| run_in(&run)))?;
+            for key in atom.keys() {
+                self.relatives(&workspace, key, part, idle)?;
+            }
+            self.parts.insert(part, Some(atom));
+        }
+        self.write_runs(idle)
+    }
+
+    fn relatives(
+        &mut self,
+        workspace: &str,
+        key: &crate::rows::GroupKey,
+        part: Part,
+        idle: u64,
+    ) -> Result<(), EngineError> {
+        let found = (workspace.to_owned(), key.digest());
+        if !self.clusters.contains_key(&found) {
+            // A pause does not end what names the conversation.
+            let idle = if key.is_explicit() { u64::MAX } else { idle };
+            let mut parts = Vec::new();
+            self.rows
+                .scan(&keys::joined_by(workspace, key), |key, row| {
+                    if let (Some(part), Some(row)) = (keys::part_at_end(key), decode::<KeyRow>(row))
+                    {
+                        parts.push((row.started, part, row.active));
+                    }
+                })?;
+            self.clusters
+                .insert(found.clone(), Clusters::of(parts, idle));
+        }
+        let clusters = self.clusters.get_mut(&found);
+        let mut new = Vec::new();
+        if let Some(clusters) = clusters
+            && let Some(cluster) = clusters.of.get(&part)
+            && clusters.seen.insert(*cluster)
+        {
+            new.clone_from(&clusters.all[*cluster]);
+        }
+        for part in new {
+            self.seed(part);
+        }
+        Ok(())
+    }
+
+    fn write_runs(&mut self, idle: u64) -> Result<(), EngineError> {
+        let mut workspaces: BTreeMap<String, Vec<Atom>> = BTreeMap::new();
+        for ((id, _), atom) in std::mem::take(&mut self.parts) {
+            if let (Some(atom), Some(Some(row))) = (atom, self.sessions.get(&id)) {
+                let workspace = row.workspace.clone();
+                workspaces.entry(workspace).or_default().push(atom);
+            }
+        }
+        let sessions: HashMap<SessionId, SessionRow> = std::mem::take(&mut self.sessions)
+            .into_iter()
+            .filter_map(|(id, row)| Some((id, row?)))
+            .collect();
+        let mut old = std::mem::take(&mut self.runs);
+        for run in old.values().flatten() {
+            self.remove_run(run);
+        }
+        for (workspace, atoms) in workspaces {
+            for group in group(&workspace, &atoms, idle) {
+                old.remove(&group.id);
+                let row = merge::run(&workspace, &group, &atoms, &sessions);
+                self.put_run(&row);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_run(&mut self, run: &RunRow) {
+        let workspace = &run.workspace;
+        self.rows.remove(keys::run(workspace, run.id));
+        self.rows.remove(keys::time(workspace, run.started, run.id));
+        for id in run.aliases.iter().chain([&run.id]) {
+            self.rows.remove(keys::alias(*id));
+        }
+        for slice in &run.slices {
+            self.rows.remove(keys::member(slice.session, slice.part));
+        }
+    }
+
+    fn put_run(&mut self, run: &RunRow) {
+        let workspace = &run.workspace;
+        let name = encode(&(&workspace[..], run.id.as_bytes()));
+        self.rows.put(keys::run(workspace, run.id), encode(run));
+        let time = keys::time(workspace, run.started, run.id);
+        self.rows.put(time, Vec::new());
+        for id in run.aliases.iter().chain([&run.id]) {
+            self.rows.put(keys::alias(*id), name.clone());
+        }
+        for slice in &run.slices {
+            let member = keys::member(slice.session, slice.part);
+            self.rows.put(member, name.clone());
+        }
+    }
+}
+
+/// The workspace and the run in a row that names one.
+pub(crate) fn run_in(row: &[u8]) -> Option<(String, RunId)> {
+    let (workspace, id) = decode::<(String, [u8; 16])>(row)?;
+    Some((workspace, RunId::from_bytes(id)))
+}
+
+/// The parts of a session.
+fn atoms(row: &SessionRow) -> Vec<(u32, Atom)> {
+    let parts = (0..).zip(&row.parts);
+    parts
+        .map(|(number, part)| (number, Atom::of(row, number, part)))
+        .collect()
+}
+
+impl Clusters {
+    fn of(mut parts: Vec<(u64, Part, u64)>, idle: u64) -> Self {
+        parts.sort_unstable();
+        let mut clusters = Self {
+            of: HashMap::with_capacity(parts.len()),
+            all: Vec::new(),
+            seen: HashSet::new(),
+        };
+        let mut until = 0;
+        for (started, part, active) in parts {
+            if clusters.all.is_empty() || started.saturating_sub(until) >= idle {
+                clusters.all.push(Vec::new());
+                until = active;
+            }
+            until = active.max(until);
+            let last = clusters.all.len() - 1;
+            clusters.all[last].push(part);
+            clusters.of.insert(part, last);
+        }
+        clusters
+    }
+}
+
+/// Rows as they will be once a batch is applied.
+struct Overlay<'a> {
+    engine: &'a dyn Engine,
+    changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+}
+
+impl<'a> Overlay<'a> {
+    fn new(engine: &'a dyn Engine) -> Self {
+        Self {
+            engine,
+            changes: BTreeMap::new(),
+        }
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
+        match self.changes.get(key) {
+            Some(changed) => Ok(changed.clone()),
+            None => self.engine.get(key),
+        }
+    }
+
+    fn row<T: serde::de::DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, EngineError> {
+        Ok(self.get(key)?.and_then(|row| decode(&row)))
+    }
+
+    fn scan(&self, prefix: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Result<(), EngineError> {
+        let changed: BTreeSet<&Vec<u8>> = self
+            .changes
+            .range(prefix.to_vec()..)
+            .map(|(key, _)| key)
+            .take_while(|key| key.starts_with(prefix))
+            .collect();
+        self.engine.scan(prefix, None, &mut |key, value| {
+            if changed.is_empty() || !self.changes.contains_key(key) {
+                each(key, value);
+            }
+            true
+        })?;
+        for key in changed {
+            if let Some(Some(value)) = self.changes.get(key) {
+                each(key, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        self.changes.insert(key, Some(value));
+    }
+
+    fn remove(&mut self, key: Vec<u8>) {
+        self.changes.insert(key, None);
+    }
+
+    fn batch(self) -> Batch {
+        Batch {
+            changes: self.changes.into_iter().collect(),
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! Which runs: by filter, page by page, newest first.
+//!
+//! Rows decide as much as they can (`table`); only a run about which they cannot is opened.
+//! Before that the word filters of its files are asked. Runs are looked at in blocks, those
+//! that have to be opened on all processors.
+
+use crate::keys::{self, kind};
+use crate::local::Local;
+use crate::opening;
+use crate::protocol::Fit;
+use crate::rows::{self, RunRow};
+use crate::runs::RunsError;
+use crate::table::{Facts, Names};
+use agent_trace_analysis::filter::{Filter, Settings, Ternary};
+use agent_trace_model::{RunId, Verdict};
+use agent_trace_store::search::Words;
+use agent_trace_store::state::Decision;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// How many runs are looked at together.
+const BLOCK: usize = 256;
+/// The most files that are told of that cannot be read.
+const MOST_WARNINGS: usize = 100;
+/// The most runs of a page.
+pub const MOST: usize = 1_000;
+
+/// Which runs are asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunsQuery {
+    /// The workspace that they belong to.
+    pub workspace: String,
+    /// The filter that they match; an empty one matches all.
+    #[serde(default)]
+    pub filter: String,
+    /// Now, in nanoseconds since 1970: what the times in the filter are relative to.
+    pub now: u64,
+    /// Seconds east of UTC, of times in the filter without a zone.
+    #[serde(default)]
+    pub offset: i32,
+    /// Only those that failed.
+    #[serde(default)]
+    pub failed: bool,
+    /// Also those whose clients only connected and listed.
+    #[serde(default)]
+    pub probes: bool,
+    /// How many at most, no more than [`MOST`].
+    pub limit: usize,
+    /// Only among so many of the newest; 0 for all.
+    #[serde(default)]
+    pub last: usize,
+    /// Those after this one.
+    #[serde(default)]
+    pub cursor: Option<Cursor>,
+}
+
+/// Some runs, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunsPage {
+    /// The runs.
+    pub runs: Vec<Listed>,
+    /// Where to go on; none where there are no more.
+    pub cursor: Option<Cursor>,
+    /// What could not be read to answer, in one line each.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// A run in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Listed {
+    /// What is known of it.
+    pub row: RunRow,
+    /// What was decided about it, if anything was.
+    pub decision: Option<Decision>,
+}
+
+impl Listed {
+    /// Whether it failed: by what was decided about it, else by what happened.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        match self.verdict() {
+            Verdict::Right => false,
+            Verdict::Wrong => true,
+            Verdict::Unjudged => self.row.failed > 0,
+        }
+    }
+
+    /// The verdict about it.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.decision
+            .as_ref()
+            .map(|decision| decision.verdict)
+            .unwrap_or_default()
+    }
+}
+
+/// A place in the list of runs: after this run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Cursor {
+    /// When the run began, in nanoseconds since 1970.
+    pub started: u64,
+    /// The run.
+    pub run: RunId,
+    /// How many runs were looked at before, for [`RunsQuery::last`].
+    pub seen: usize,
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}-{}-{:x}", self.started, self.run, self.seen)
+    }
+}
+
+impl From<Cursor> for String {
+    fn from(cursor: Cursor) -> Self {
+        cursor.to_string()
+    }
+}
+
+/// A text that is no place in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a cursor that a page ended with")]
+pub struct CursorError;
+
+impl FromStr for Cursor {
+    type Err = CursorError;
+
+    fn from_str(text: &str) -> Result<Self, CursorError> {
+        let mut parts = text.split('-');
+        let mut part = || parts.next().ok_or(CursorError);
+        let (started, run, seen) = (part()?, part()?, part()?);
+        let number = |text| u64::from_str_radix(text, 16).map_err(|_| CursorError);
+        Ok(Self {
+            started: number(started)?,
+            run: run.parse().map_err(|_| CursorError)?,
+            seen: usize::try_from(number(seen)?).map_err(|_| CursorError)?,
+        })
+    }
+}
+
+impl TryFrom<String> for Cursor {
+    type Error = CursorError;
+
+    fn try_from(text: String) -> Result<Self, CursorError> {
+        text.parse()
+    }
+}
+
+/// A filter with everything that answering it takes.
+struct Asked<'a> {
+    query: &'a RunsQuery,
+    filter: Filter,
+    words: Words,
+}
+
+impl Asked<'_> {
+    /// Whether a run matches as far as its row tells: for sure, or not known; none where it
+    /// does not.
+    fn ask(&self, facts: &Facts<'_>) -> Option<bool> {
+        if self.query.failed && !facts.is_failed() {
+            return None;
+        }
+        match self.filter.maybe_run(facts) {
+            Ternary::No => None,
+            Ternary::Maybe => Some(false),
+            Ternary::Yes => Some(true),
+        }
+    }
+}
+
+/// A run that matches, or may match.
+struct Looked {
+    run: Listed,
+    /// Whether it is known that it does.
+    sure: bool,
+}
+
+impl Local {
+    /// A page of runs.
+    pub(crate) fn runs(&self, query: &RunsQuery) -> Result<RunsPage, RunsError> {
+        let filter = parse(query)?;
+        let wrong = |error| RunsError::Wrong(format!("cannot look for that: {error}"));
+        let words = Words::new(filter.words()).map_err(wrong)?;
+        let asked = Asked {
+            query,
+            filter,
+            words,
+        };
+        let limit = query.limit.clamp(1, MOST);
+        let (mut page, mut fit) = (RunsPage::default(), Fit::default());
+        if query.cursor.is_none() {
+            self.unreadable(&mut page.warnings)?;
+        }
+        let mut cursor = query.cursor;
+        loop {
+            let (looked, more) = self.look(&asked, &mut cursor, BLOCK.min(limit.max(16) * 2))?;
+            for (at, run, is) in self.decide(&asked, looked, &mut page.warnings) {
+                if !is {
+                    continue;
+                }
+                if page.runs.len() == limit || !fit.takes(&run) {
+                    return Ok(page);
+                }
+                page.cursor = Some(at);
+                page.runs.push(run);
+            }
+            if !more {
+                page.cursor = None;
+                return Ok(page);
+            }
+        }
+    }
+
+    /// The next runs that match or may match, and whether there are more to look at.
+    fn look(
+        &self,
+        asked: &Asked<'_>,
+        cursor: &mut Option<Cursor>,
+        block: usize,
+    ) -> Result<(Vec<(Cursor, Looked)>, bool), RunsError> {
+        let (query, mut looked) = (asked.query, Vec::new());
+        let is_enough = |seen| query.last > 0 && seen >= query.last;
+        let mut more = true;
+        if let Some(table) = &*self.watched().table() {
+            let after = cursor.map(|at| (at.started, at.run));
+            let mut runs = table.after(&query.workspace, after);
+            while looked.len() < block {
+                let seen = cursor.map_or(0, |at| at.seen);
+                let next = runs.next().filter(|_| !is_enough(seen));
+                let Some((started, run, entry)) = next else {
+                    more = false;
+                    break;
+                };
+                let counts = query.probes || !entry.probe;
+                let seen = seen + usize::from(counts);
+                let at = Cursor { started, run, seen };
+                *cursor = Some(at);
+                if !counts {
+                    continue;
+                }
+                let verdict = self.verdict([run].into_iter().chain(entry.aliases()));
+                let facts = table.facts((started, run, entry), verdict);
+                if let Some(sure) = asked.ask(&facts)
+                    && let Some(row) = self.row(&query.workspace, run)?
+                {
+                    looked.push((
+                        at,
+                        Looked {
+                            run: self.listed(row),
+                            sure,
+                        },
+                    ));
+                }
+            }
+            return Ok((looked, more));
+        }
+        let mut names = Names::default();
+        for (started, run) in self.block(query, *cursor, block, &mut more)? {
+            let seen = cursor.map_or(0, |at| at.seen);
+            if is_enough(seen) {
+                more = false;
+                break;
+            }
+            let mut at = Cursor { started, run, seen };
+            let row = self.row(&query.workspace, run)?;
+            if let Some(row) = row.filter(|row| query.probes || !row.probe) {
+                at.seen += 1;
+                let entry = names.entry(&row);
+                let run = self.listed(row);
+                let facts = names.facts((started, run.row.id, &entry), run.verdict());
+                let sure = asked.ask(&facts);
+                looked.extend(sure.map(|sure| (at, Looked { run, sure })));
+            }
+            *cursor = Some(at);
+        }
+        Ok((looked, more))
+    }
+
+    /// Why files cannot be read.
+    fn unreadable(&self, warnings: &mut Vec<String>) -> Result<(), RunsError> {
+        self.engine()
+            .scan(&[kind::UNREADABLE], None, &mut |_, why| {
+                warnings.extend(rows::decode::<Vec<String>>(why).unwrap_or_default());
+                warnings.len() < MOST_WARNINGS
+            })?;
+        Ok(())
+    }
+
+    /// The places of the next runs, and whether there may be more.
+    fn block(
+        &self,
+        query: &RunsQuery,
+        after: Option<Cursor>,
+        most: usize,
+        more: &mut bool,
+    ) -> Result<Vec<(u64, RunId)>, RunsError> {
+        let prefix = keys::times_of(&query.workspace);
+        let after = after.map(|at| keys::time(&query.workspace, at.started, at.run));
+        let mut found = Vec::with_capacity(most);
+        self.engine()
+            .scan(&prefix, after.as_deref(), &mut |key, _| {
+                found.extend(keys::run_at(&prefix, key));
+                found.len() < most
+            })?;
+        *more = found.len() == most;
+        Ok(found)
+    }
+
+    fn row(&self, workspace: &str, run: RunId) -> Result<Option<RunRow>, RunsError> {
+        let row = self.engine().get(&keys::run(workspace, run))?;
+        Ok(row.as_deref().and_then(rows::decode))
+    }
+
+    /// Opens the runs that may match.
+    fn decide(
+        &self,
+        asked: &Asked<'_>,
+        looked: Vec<(Cursor, Looked)>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<(Cursor, Listed, bool)> {
+        let threads = std::thread::available_parallelism().map_or(1, Into::into);
+        let open = looked.iter().filter(|(_, looked)| !looked.sure);
+        let threads = threads.min(open.count()).max(1);
+        let decide = |(at, Looked { run, sure }): (Cursor, Looked)| {
+            let is = if sure {
+                Ok(true)
+            } else {
+                self.matches(asked, &run)
+            };
+            (at, run, is)
+        };
+        let decided: Vec<_> = if threads == 1 {
+            looked.into_iter().map(decide).collect()
+        } else {
+            in_parallel(looked, threads, &decide)
+        };
+        let told = decided.into_iter().map(|(at, run, is)| {
+            let is = is.unwrap_or_else(|error| {
+                warnings.push(format!("run {}: {error}", run.row.id));
+                false
+            });
+            (at, run, is)
+        });
+        told.collect()
+    }
+
+    /// Whether a run matches, by its journal.
+    fn matches(&self, asked: &Asked<'_>, run: &Listed) -> Result<bool, RunsError> {
+        let files = opening::files(&**self.engine(), &run.row)?;
+        let paths = files.iter().flat_map(|files| files.paths(self.store()));
+        let paths: Vec<_> = paths.collect();
+        if !asked.words.is_empty() && matches!(asked.words.may_be_in(&paths), Ok(false)) {
+            return Ok(false);
+        }
+        let story = opening::open(self.store(), &run.row, &files)?.story(&run.row);
+        Ok(asked.filter.matches_run(&story, run.verdict()))
+    }
+}
+
+/// The filter of a query.
+pub(crate) fn parse(query: &RunsQuery) -> Result<Filter, RunsError> {
+    let settings = Settings {
+        now: query.now,
+        offset: query.offset,
+        ..Settings::default()
+    };
+    Filter::parse_with(&query.filter, &settings)
+        .map_err(|error| RunsError::Wrong(error.to_string()))
+}
+
+/// Does the same with each on several threads, and keeps their order.
+fn in_parallel<T: Send, U: Send>(
+    all: Vec<T>,
+    threads: usize,
+    each: &(impl Fn(T) -> U + Sync),
+) -> Vec<U> {
+    let mut piles: Vec<Vec<(usize, T)>> = (0..threads).map(|_| Vec::new()).collect();
+    for (position, one) in all.into_iter().enumerate() {
+        piles[position % threads].push((position, one));
+    }
+    let mut done: Vec<(usize, U)> = std::thread::scope(|scope| {
+        let work = |pile: Vec<(usize, T)>| {
+            move || {
+                let done = pile
+                    .into_iter()
+                    .map(|(position, one)| (position, each(one)));
+                done.collect::<Vec<_>>()
+            }
+        };
+        let workers: Vec<_> = piles
+            .into_iter()
+            .map(|pile| scope.spawn(work(pile)))
+            .collect();
+        let results = workers.into_iter().map(std::thread::ScopedJoinHandle::join);
+        results
+            .flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    done.sort_unstable_by_key(|(position, _)| *position);
+    done.into_iter().map(|(_, one)| one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_survives_its_text() {
+        let cursor = Cursor {
+            started: 1_764_000_000_000_000_000,
+            run: RunId::from_digest([7; 16]),
+            seen: 40,
+        };
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        for wrong in ["", "x", "1-2-3", "1-07070707070787078707070707070707"] {
+            assert_eq!(wrong.parse::<Cursor>(), Err(CursorError), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn work_in_parallel_keeps_its_order() {
+        let all: Vec<u32> = (0..1000).collect();
+        let doubled = in_parallel(all.clone(), 3, &|n| n * 2);
+        assert!(doubled.into_iter().eq(all.into_iter().map(|n| n * 2)));
+    }
+}

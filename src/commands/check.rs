@@ -1,0 +1,160 @@
+//! `check`: what is wrong in a run, for CI.
+//!
+//! - [`text`]: as text
+//! - [`json`]: as JSON
+//! - [`junit`]: as JUnit XML
+
+mod json;
+mod junit;
+mod text;
+
+use crate::cli::check::{Check, FailOn, Report};
+use crate::config::Config;
+use crate::error::{CommandError, exit};
+use crate::query;
+use agent_trace_analysis::check::baseline::Entry;
+use agent_trace_analysis::check::{self, Baseline, Finding, Settings, Severity};
+use agent_trace_model::story::Story;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The largest baseline that is read, in bytes.
+const MOST_BASELINE: u64 = 64 << 20;
+
+/// What a check came to.
+struct Outcome<'a> {
+    story: &'a Story,
+    /// What is new.
+    found: Vec<Finding>,
+    /// What the baseline accepts.
+    accepted: Vec<Finding>,
+    /// What the baseline accepts and does not occur any more.
+    gone: Vec<&'a Entry>,
+    fail_on: Severity,
+}
+
+pub(crate) fn run(args: &Check, config: &Config) -> Result<u8, CommandError> {
+    let Some(name) = args.run.as_deref().filter(|_| !args.list) else {
+        return list(args.format);
+    };
+    let story = query::story(config, name)?;
+    let settings = Settings {
+        late: args.late_after,
+    };
+    let mut found = check::run(&story, settings);
+    let baseline = match &args.baseline {
+        Some(path) => read(path, args.write_baseline)?,
+        None => Baseline::default(),
+    };
+    if let Some(path) = args.baseline.as_deref().filter(|_| args.write_baseline) {
+        return write(path, &found, &baseline);
+    }
+    let accepted = baseline.take_accepted(&mut found);
+    let result = Outcome {
+        story: &story,
+        found,
+        gone: baseline.gone(&accepted),
+        accepted,
+        fail_on: match args.fail_on {
+            FailOn::Error => Severity::Error,
+            FailOn::Warning => Severity::Warning,
+        },
+    };
+    match args.format {
+        Report::Text => text::print(&mut anstream::stdout().lock(), &result)?,
+        Report::Json => json::document(&result)?,
+        Report::Jsonl => json::lines(&result)?,
+        Report::Junit => io::stdout()
+            .lock()
+            .write_all(junit::of(&result).as_bytes())?,
+    }
+    Ok(match result.fails() {
+        true => exit::FOUND,
+        false => exit::SUCCESS,
+    })
+}
+
+impl Outcome<'_> {
+    /// Whether a finding makes the check fail.
+    fn counts(&self, finding: &Finding) -> bool {
+        finding.severity >= self.fail_on
+    }
+
+    fn fails(&self) -> bool {
+        self.found.iter().any(|finding| self.counts(finding))
+    }
+
+    /// What is new, each with all that is like it, in the order of the first of them.
+    fn groups(&self) -> Vec<Vec<&Finding>> {
+        let mut positions = BTreeMap::new();
+        let mut groups: Vec<Vec<&Finding>> = Vec::new();
+        for finding in &self.found {
+            let next = groups.len();
+            let position = *positions.entry(&finding.key).or_insert(next);
+            match groups.get_mut(position) {
+                Some(group) => group.push(finding),
+                None => groups.push(vec![finding]),
+            }
+        }
+        groups
+    }
+}
+
+/// Prints the rules.
+fn list(format: Report) -> Result<u8, CommandError> {
+    match format {
+        Report::Text => text::list(&mut anstream::stdout().lock())?,
+        Report::Json => crate::render::json::document(&check::rules())?,
+        Report::Jsonl => check::rules()
+            .iter()
+            .try_for_each(crate::render::json::line)?,
+        Report::Junit => {
+            return Err(CommandError::Usage {
+                what: "rules are no test results".into(),
+                hint: "--format text, json or jsonl prints the rules",
+            });
+        }
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// The accepted findings of a file, which need not exist if it is going to be written.
+fn read(path: &Path, written: bool) -> Result<Baseline, CommandError> {
+    use std::io::Read;
+    let mut text = Vec::new();
+    let file = match std::fs::File::open(path) {
+        Err(error) if written && error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Baseline::default());
+        }
+        opened => opened.map_err(CommandError::path(path))?,
+    };
+    file.take(MOST_BASELINE)
+        .read_to_end(&mut text)
+        .map_err(CommandError::path(path))?;
+    let wrong = |error| CommandError::path(path)(io::Error::other(error));
+    Baseline::read(&text).map_err(wrong)
+}
+
+/// Accepts what was found.
+fn write(path: &Path, found: &[Finding], before: &Baseline) -> Result<u8, CommandError> {
+    let baseline = Baseline::of(found, before);
+    let wrong = |error| CommandError::path(path)(io::Error::other(error));
+    let text = baseline.write().map_err(wrong)?;
+    // There as a whole or not at all.
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".tmp{}", std::process::id()));
+    let aside = path.with_file_name(name);
+    let put = std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path));
+    if put.is_err() {
+        let _ = std::fs::remove_file(&aside);
+    }
+    put.map_err(CommandError::path(path))?;
+    writeln!(
+        anstream::stderr(),
+        "{} findings are accepted in {}",
+        baseline.accepted.len(),
+        path.display()
+    )?;
+    Ok(exit::SUCCESS)
+}

@@ -1,0 +1,96 @@
+//! `search`: where a text was recorded.
+
+use crate::cli::{Format, Search as Args};
+use crate::commands::runs::{pages, warn};
+use crate::config::Config;
+use crate::error::{CommandError, exit};
+use crate::query;
+use crate::render::json::{self, StepLine};
+use crate::render::lines;
+use crate::render::{short, time};
+use agent_trace_analysis::filter::Filter;
+use agent_trace_index::listing::{Listed, RunsQuery};
+use agent_trace_model::story::Story;
+use owo_colors::OwoColorize;
+use serde::Serialize;
+use std::io::{self, Write};
+
+pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
+    let text = filter_text(args);
+    let query = RunsQuery {
+        last: args.last,
+        cursor: query::cursor(args.after.as_deref())?,
+        ..query::runs(Some(&text))?
+    };
+    let Some(filter) = query::filter(Some(&text))? else {
+        return Ok(exit::SUCCESS);
+    };
+    let page = pages(config, query, args.limit)?;
+    warn(&page.warnings)?;
+    let mut out = anstream::stdout().lock();
+    let mut hits = Vec::new();
+    for run in &page.runs {
+        // It may have gone since.
+        let Ok(opened) = query::open(config, &run.row.id.to_string()) else {
+            continue;
+        };
+        let story = opened.story;
+        match args.format {
+            Format::Text => print(&mut out, run, &story, &filter, args)?,
+            Format::Json | Format::Jsonl => {
+                for step in filter.over(&story, run.verdict()).steps() {
+                    let hit = serde_json::to_value(Hit {
+                        run: run.row.id.to_string(),
+                        step: StepLine::of(&story, step),
+                    });
+                    hits.push(hit.map_err(io::Error::from)?);
+                }
+            }
+        }
+    }
+    match args.format {
+        Format::Text => {}
+        Format::Json => json::document(&hits)?,
+        Format::Jsonl => hits.iter().try_for_each(json::line)?,
+    }
+    if let Some(cursor) = page.cursor {
+        writeln!(anstream::stderr(), "more: --after {cursor}")?;
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// A step that was found.
+#[derive(Serialize)]
+struct Hit<'a> {
+    run: String,
+    #[serde(flatten)]
+    step: StepLine<'a>,
+}
+
+/// The search as a filter.
+fn filter_text(args: &Args) -> String {
+    let operator = if args.part { "~b" } else { "~w" };
+    let quoted = args.text.replace('\\', "\\\\").replace('"', "\\\"");
+    match &args.filter {
+        Some(filter) => format!("{operator} \"{quoted}\" & ({filter})"),
+        None => format!("{operator} \"{quoted}\""),
+    }
+}
+
+fn print(
+    out: &mut impl Write,
+    run: &Listed,
+    story: &Story,
+    filter: &Filter,
+    args: &Args,
+) -> io::Result<()> {
+    let (id, started) = (short(run.row.id), time::date(run.row.started));
+    writeln!(out, "{} {} {started}", "run".dimmed(), id.bold())?;
+    let options = lines::Options {
+        limit: args.string_limit,
+        numbers: true,
+        stderr: false,
+    };
+    let matcher = filter.over(story, run.verdict());
+    lines::steps(out, story, matcher.steps(), options)
+}

@@ -1,0 +1,99 @@
+//! Judging runs: what is recorded of a verdict, and the check command of the configuration.
+//!
+//! The command is the user's own, declared in their configuration file, and gets nothing of a
+//! recording as an argument: the run as JSON on its standard input, and its id in
+//! `AGENT_TRACE_RUN`. It may take a set time. Exit status 0 means right, 1 wrong; anything
+//! else is a fault of the check, which leaves the run unjudged.
+//!
+//! - [`mod@command`]: running it within its bounds
+
+mod command;
+
+use crate::config::{Check, Config};
+use crate::error::CommandError;
+use crate::render::story;
+use agent_trace_model::story::Story;
+use agent_trace_model::{Judge, RunId, Verdict};
+use agent_trace_store::state::{Decision, Entry, State};
+use agent_trace_store::{key, redact::Redactor};
+use command::Ended;
+use std::time::UNIX_EPOCH;
+
+/// Bytes of a reason that are kept.
+const MOST_REASON: usize = 4 << 10;
+
+/// Judges a run by the check command and records the verdict. To be called when a run has
+/// ended.
+pub(crate) fn check(
+    config: &Config,
+    check: &Check,
+    story: &Story,
+) -> Result<Decision, CommandError> {
+    let json = story::document(story);
+    let (verdict, reason) = match command::run(check, config.store().root(), story.id, json) {
+        Ok(Ended::Exit { code: 0, said }) => (Verdict::Right, said),
+        Ok(Ended::Exit { code: 1, said }) => (Verdict::Wrong, said),
+        Ok(Ended::Exit { code, said }) => fault(&format!("exit status {code}"), &said),
+        Ok(Ended::Signal { number, said }) => fault(&format!("ended by signal {number}"), &said),
+        Ok(Ended::TooLong { said }) => fault("it took too long", &said),
+        Err(error) => fault("it could not be started", &error.to_string()),
+    };
+    record(config, story.id, verdict, &reason, Judge::Check)
+}
+
+fn fault(what: &str, said: &str) -> (Verdict, String) {
+    let colon = if said.is_empty() { "" } else { ": " };
+    (
+        Verdict::Unjudged,
+        format!("check error: {what}{colon}{said}"),
+    )
+}
+
+/// Records a verdict, without the secrets that its reason may hold.
+pub(crate) fn record(
+    config: &Config,
+    run: RunId,
+    verdict: Verdict,
+    reason: &str,
+    by: Judge,
+) -> Result<Decision, CommandError> {
+    let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+    let decision = Decision {
+        run,
+        verdict,
+        reason: redacted(config, reason)?,
+        by,
+        at: u64::try_from(now).unwrap_or(u64::MAX),
+    };
+    let state = State::of(&config.store());
+    state.append(&Entry::Verdict(decision.clone()))?;
+    Ok(decision)
+}
+
+/// A text as it may be stored: redacted, unless recording is set not to be, and of bounded
+/// length.
+fn redacted(config: &Config, text: &str) -> Result<String, CommandError> {
+    let text = text.trim();
+    if text.is_empty() || !config.redact().0 {
+        return Ok(cut(text).to_owned());
+    }
+    let store = config.store();
+    let key = key::load_or_create(&store).map_err(CommandError::path(&store.key_file()))?;
+    let mut redactor = Redactor::new(key, &config.file.redact.rule)?;
+    let environment: Vec<_> = std::env::vars_os().collect();
+    redactor.add_environment(
+        environment
+            .iter()
+            .map(|(n, v)| (n.as_encoded_bytes(), v.as_encoded_bytes())),
+    );
+    // Cut afterwards: half a secret could not be recognised.
+    Ok(cut(&redactor.text(text)).to_owned())
+}
+
+fn cut(text: &str) -> &str {
+    let mut end = text.len().min(MOST_REASON);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

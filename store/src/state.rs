@@ -1,0 +1,233 @@
+//! What cannot be derived from journals: what people, checks and evaluations decided.
+//!
+//! One append-only file, `<data>/state/log`, of records in the journal's format, each with one
+//! entry as JSON. No rebuild of an index touches it. What [`State::append`] returned for is on
+//! the disk.
+//!
+//! Writers take turns under `<data>/state/lock`; readers need no lock, since the file only
+//! grows or is replaced as a whole.
+//!
+//! - `log`: the file's bytes
+//! - [`verdicts`]: what was decided about runs
+
+mod log;
+#[cfg(test)]
+mod tests;
+pub mod verdicts;
+
+pub use log::StateError;
+pub use verdicts::{Decision, Verdicts};
+
+use crate::layout::{Aside, Store};
+use agent_trace_model::{Judge, RunId};
+use log::Log;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// From this size on it is looked whether the file can be made smaller.
+const COMPACT_AT: u64 = 1 << 20;
+
+/// One thing that was decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Entry {
+    /// A verdict about a run.
+    Verdict(Decision),
+    /// A type that this version does not know. It stays in the file as it is.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Everything in the log, and what of it cannot be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entries {
+    /// In the order in which they were appended.
+    pub all: Vec<Entry>,
+    /// Bytes of whole entries that cannot be read any more.
+    pub damaged: u64,
+}
+
+/// A store's state log.
+#[derive(Clone, Debug)]
+pub struct State {
+    store: Store,
+    folder: PathBuf,
+}
+
+impl State {
+    /// The state log of this store. Nothing is read or made until it is needed.
+    #[must_use]
+    pub fn of(store: &Store) -> Self {
+        Self {
+            store: store.clone(),
+            folder: store.root().join("state"),
+        }
+    }
+
+    /// The file. It is not there before something was appended.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// Reads all entries. A torn end, which was never acknowledged, is left out; a damaged
+    /// record costs itself only.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is of another major version.
+    pub fn entries(&self) -> Result<Entries, StateError> {
+        let Some(log) = Log::read(&self.path())? else {
+            return Ok(Entries::default());
+        };
+        let entry = |record: &log::Place| parse(log.payload(record));
+        Ok(Entries {
+            all: log.records.iter().map(entry).collect(),
+            damaged: log.damaged,
+        })
+    }
+
+    /// Reads all verdicts.
+    ///
+    /// # Errors
+    /// As [`Self::entries`].
+    pub fn verdicts(&self) -> Result<Verdicts, StateError> {
+        Verdicts::read(self)
+    }
+
+    /// Appends an entry. When this returns it is on the disk.
+    ///
+    /// # Errors
+    /// When it could not be written; nothing of it is then in the file.
+    pub fn append(&self, entry: &Entry) -> Result<(), StateError> {
+        let payload = serde_json::to_vec(entry).map_err(io::Error::from)?;
+        let _lock = self.lock()?;
+        let path = self.path();
+        if !path.exists() {
+            self.clean_up();
+            Aside::write(&path, &log::header())?.publish()?;
+        }
+        // What is there must be known: its last number, and whether an append was torn.
+        let log = Log::read(&path)?.unwrap_or_default();
+        let mut file = OpenOptions::new().append(true).open(&path)?;
+        if log.torn > 0 {
+            file.set_len(log.length - log.torn)?;
+        }
+        let record = log::record(log.last + 1, now(), &payload);
+        let good = log.length - log.torn;
+        let written = file.write_all(&record).and_then(|()| file.sync_data());
+        if let Err(error) = written {
+            let _ = file.set_len(good).and_then(|()| file.sync_data());
+            return Err(error.into());
+        }
+        if good > COMPACT_AT {
+            // It is written; that the file stays large is no reason to say otherwise.
+            let _ = self.rewrite();
+        }
+        Ok(())
+    }
+
+    /// Removes entries that later ones took the place of. Nothing is removed from a file with
+    /// damaged records, which someone may still want to look at.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or not be written anew; it is then as it was.
+    pub fn compact(&self) -> Result<(), StateError> {
+        let _lock = self.lock()?;
+        self.rewrite()
+    }
+
+    fn rewrite(&self) -> Result<(), StateError> {
+        let path = self.path();
+        let Some(log) = Log::read(&path)? else {
+            return Ok(());
+        };
+        // The last word of each about each run counts.
+        let mut last: HashMap<(RunId, Judge), usize> = HashMap::new();
+        let entries: Vec<Entry> = log.records.iter().map(|r| parse(log.payload(r))).collect();
+        for (position, entry) in entries.iter().enumerate() {
+            if let Entry::Verdict(decision) = entry {
+                last.insert((decision.run, decision.by), position);
+            }
+        }
+        let is_kept = |position: usize| match &entries[position] {
+            Entry::Verdict(decision) => last.get(&(decision.run, decision.by)) == Some(&position),
+            Entry::Unknown => true,
+        };
+        let kept: Vec<&log::Place> = (0..entries.len())
+            .filter(|position| is_kept(*position))
+            .map(|position| &log.records[position])
+            .collect();
+        // Half of it at least: else each append would rewrite the file.
+        if log.damaged > 0 || kept.len() * 2 > entries.len() {
+            return Ok(());
+        }
+        let mut bytes = log::header();
+        for record in kept {
+            bytes.extend_from_slice(log.raw(record));
+        }
+        self.clean_up();
+        Aside::write(&path, &bytes)?.replace()?;
+        Ok(())
+    }
+
+    /// Waits for other writers, and keeps them from writing until what it returns is dropped.
+    fn lock(&self) -> io::Result<File> {
+        self.store.make(&self.folder)?;
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let lock = options.open(self.folder.join("lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    /// Removes what writers that were killed left behind. Under the lock only.
+    fn clean_up(&self) {
+        let Ok(entries) = self.folder.read_dir() else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if entry.file_name().to_string_lossy().starts_with("log.tmp") {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+fn parse(payload: &[u8]) -> Entry {
+    serde_json::from_slice(payload).unwrap_or(Entry::Unknown)
+}
+
+/// Nanoseconds since 1970.
+fn now() -> u64 {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What changes when the file does: enough to know whether to read it again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stamp {
+    file: u64,
+    length: u64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> io::Result<Self> {
+        match std::fs::metadata(path) {
+            Ok(about) => Ok(Self {
+                #[cfg(unix)]
+                file: std::os::unix::fs::MetadataExt::ino(&about),
+                #[cfg(not(unix))]
+                file: 0,
+                length: about.len(),
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+}
