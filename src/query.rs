@@ -49,9 +49,9 @@ fn settings() -> Settings {
 }
 
 /// All runs that match a filter, newest first.
-pub(crate) fn runs(filter: Option<&str>) -> Result<RunsQuery, CommandError> {
+pub(crate) fn runs(config: &Config, filter: Option<&str>) -> Result<RunsQuery, CommandError> {
     // A mistake in it is told here, where the place can be pointed at.
-    let filter = self::filter(filter)?;
+    let filter = self::filter(config, filter)?;
     Ok(RunsQuery {
         workspace: WORKSPACE.into(),
         filter: filter
@@ -59,6 +59,7 @@ pub(crate) fn runs(filter: Option<&str>) -> Result<RunsQuery, CommandError> {
             .unwrap_or_default(),
         now: now(),
         offset: utc_offset(),
+        slow: slow(config),
         failed: false,
         probes: false,
         limit: 0,
@@ -94,11 +95,11 @@ pub(crate) fn cursor(text: Option<&str>) -> Result<Option<Cursor>, CommandError>
 }
 
 /// A filter from the command line.
-pub(crate) fn filter(text: Option<&str>) -> Result<Option<Filter>, CommandError> {
+pub(crate) fn filter(config: &Config, text: Option<&str>) -> Result<Option<Filter>, CommandError> {
     let settings = FilterSettings {
         now: now(),
         offset: utc_offset(),
-        ..FilterSettings::default()
+        slow: slow(config),
     };
     let parse = |text| Filter::parse_with(text, &settings);
     Ok(text.map(parse).transpose()?)
@@ -158,4 +159,9 @@ pub(crate) fn entries(
 ) -> Result<(RunId, Vec<SessionEntry>), CommandError> {
     let Found { run, files } = find(config, name)?;
     Ok((run.row.id, opening::entries(&config.store(), &files)?))
+}
+
+/// From which duration on a step is slow, in nanoseconds.
+fn slow(config: &Config) -> u64 {
+    u64::try_from(config.slow().0.as_nanos()).unwrap_or(u64::MAX)
 }

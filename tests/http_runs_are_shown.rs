@@ -84,7 +84,7 @@ fn printed(home: &Home, words: &str) -> String {
 #[test]
 fn an_http_run_is_printed_in_the_manner_of_strace() {
     let home = Home::new();
-    let journal = conversation(&home);
+    conversation(&home);
     insta::assert_snapshot!(printed(&home, "runs"), @r#"
     RUN  STARTED  TIME  CLIENT  SERVER  CALLS  FAILED  STATUS
     RUN  DATE  1ms  editor  tools.example:9000  2  1  failed: fetch (step 7)
@@ -123,7 +123,7 @@ fn an_http_run_is_printed_in_the_manner_of_strace() {
 #[test]
 fn the_heads_of_exchanges_are_printed_escaped() {
     let home = Home::new();
-    let journal = conversation(&home);
+    conversation(&home);
     let heads = printed(&home, "show latest --http");
     let of = |number: u32| {
         let start = heads.find(&format!("exchange {number} ")).unwrap();

@@ -39,6 +39,9 @@ pub struct RunsQuery {
     /// Seconds east of UTC, of times in the filter without a zone.
     #[serde(default)]
     pub offset: i32,
+    /// From which duration on a step is slow, in nanoseconds.
+    #[serde(default = "slow")]
+    pub slow: u64,
     /// Only those that failed.
     #[serde(default)]
     pub failed: bool,
@@ -361,12 +364,16 @@ impl Local {
     }
 }
 
+fn slow() -> u64 {
+    agent_trace_analysis::outcomes::SLOW
+}
+
 /// The filter of a query.
 pub(crate) fn parse(query: &RunsQuery) -> Result<Filter, RunsError> {
     let settings = Settings {
         now: query.now,
         offset: query.offset,
-        ..Settings::default()
+        slow: query.slow,
     };
     Filter::parse_with(&query.filter, &settings)
         .map_err(|error| RunsError::Wrong(error.to_string()))

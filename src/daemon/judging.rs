@@ -4,6 +4,8 @@ use super::Daemon;
 use crate::config::WORKSPACE;
 use crate::error::in_one_line;
 use crate::judge;
+use crate::query::Opened;
+use agent_trace_analysis::outcomes;
 use agent_trace_index::listing::{Listed, MOST, RunsQuery};
 use agent_trace_index::protocol::{Query, Reply};
 use agent_trace_index::{Local, RunsError, opening};
@@ -44,14 +46,24 @@ pub(super) fn follow(daemon: &Daemon, index: &Local, stop: &AtomicBool) {
             if stop.load(Ordering::Relaxed) {
                 return;
             }
-            let story = opening::story(index.store(), &**index.engine(), &run.row);
-            let judged = story.map_err(Into::into);
-            let judged = judged.and_then(|story| judge::check(&config, &check, &story));
+            let id = run.row.id;
+            let judged = opened(index, run).map_err(Into::into);
+            let judged = judged.and_then(|opened| judge::check(&config, &check, &opened));
             if let Err(error) = judged {
-                tracing::warn!("run {} is not judged: {}", run.row.id, in_one_line(&error));
+                tracing::warn!("run {id} is not judged: {}", in_one_line(&error));
             }
         }
     }
+}
+
+fn opened(index: &Local, run: Listed) -> Result<Opened, RunsError> {
+    let files = opening::files(&**index.engine(), &run.row)?;
+    let opened = opening::open(index.store(), &run.row, &files)?;
+    Ok(Opened {
+        story: opened.story(&run.row),
+        sessions: opened.sessions,
+        run,
+    })
 }
 
 /// The runs that went on after this moment, have ended, and were not judged since.
@@ -62,6 +74,7 @@ fn ended(index: &Local, begun: u64, verdicts: &Verdicts) -> Result<Vec<Listed>, 
         filter: String::new(),
         now,
         offset: 0,
+        slow: outcomes::SLOW,
         failed: false,
         probes: false,
         limit: MOST,

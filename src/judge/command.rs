@@ -144,7 +144,8 @@ fn signal(_: ExitStatus) -> i32 {
     0
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 
