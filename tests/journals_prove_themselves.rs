@@ -380,7 +380,7 @@ fn what_was_changed_before_a_run_was_forgotten_stays_known() {
     let (mut bytes, places) = records(&files[0]);
     let (at, length) = places[5];
     let other = forged(&bytes[at..at + length], |record| {
-        record.payload = b"[]".to_vec()
+        record.payload = b"[]".to_vec();
     });
     bytes.splice(at..at + length, other);
     fs::write(&files[0], &bytes).unwrap();
