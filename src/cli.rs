@@ -3,6 +3,7 @@
 //! - [`check`]: arguments of what finds faults in a run
 //! - [`formats`]: arguments of what brings recordings in and out
 //! - [`index`]: arguments of `index`
+//! - [`retention`]: arguments of what keeps the store small
 //! - [`serve`]: arguments of what serves HTTP
 //! - [`understand`]: arguments of what tells how a run went
 //! - [`verify`]: arguments of what proves journals
@@ -11,6 +12,7 @@
 pub(crate) mod check;
 pub(crate) mod formats;
 pub(crate) mod index;
+pub(crate) mod retention;
 pub(crate) mod serve;
 pub(crate) mod understand;
 pub(crate) mod verdict;
@@ -21,7 +23,6 @@ use agent_trace_store::journal::Bodies;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 use tracing::level_filters::LevelFilter;
 
 /// Stands between an AI assistant and its MCP servers: relays every byte unchanged, records
@@ -82,6 +83,22 @@ const SETTINGS: &str = concat!(
      reload`."
 );
 
+/// The filter language, as `analysis::filter` has it.
+const FILTERS: &str = "\
+Filters, for `runs`, `show`, `search` and `stats`; a run matches if one of its steps does:
+  ~t TOOL      the tool that is called        ~e           failed
+  ~s SERVER    the server                     ~q           never answered
+  ~c CLIENT    a client of the run            ~o OUTCOME   ok, error, tool_error, timeout, ... slow
+  ~m METHOD    the method                     ~x CODE      JSON-RPC error code or HTTP status
+  ~b TEXT      request or response body       ~d >2s       duration (> >= < <= =; ns us ms s m h)
+  ~bq, ~bs     request body, response body    ~size >1MB   bytes of both messages
+  ~w WORDS     whole words in either body     ~since 2h    ~until 2026-11-30
+  ~h TEXT      a header line (HTTP)           ~r RUN       the run, by the beginning of its id
+  ~failed      of a run that failed           ~v VERDICT   right, wrong, unjudged
+Parts side by side must all hold; `&`, `|`, `!` and parentheses as usual. A word alone is looked
+for in the names of tools, targets and methods. Texts match anywhere, upper or lower case;
+/.../ is a regular expression; blanks and signs need quotes.";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Relay a stdio MCP server and record both directions
@@ -104,6 +121,7 @@ pub(crate) enum Command {
     /// Run the relays of the configuration file in one process
     Daemon(serve::Daemon),
     /// List recorded runs, newest first
+    #[command(after_long_help = FILTERS)]
     Runs(Runs),
     /// Find where a text was recorded
     Search(Search),
@@ -164,7 +182,7 @@ pub(crate) enum Command {
     /// Prove that journals are what was recorded: nothing changed, cut off or taken out
     Verify(verify::Verify),
     /// Seal finished journals, and remove what is beyond the limits
-    Retention(Retention),
+    Retention(retention::Retention),
     /// Look after the index, from which questions are answered
     Index(index::Index),
     /// Check that recording works, and what went wrong when it did not
@@ -248,7 +266,7 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
-    /// Only the runs that match, such as '~s github & ~e' (`agent-trace help filters`)
+    /// Only the runs that match, such as '~s github & ~e' (below)
     pub(crate) filter: Option<String>,
     /// How many to list; 0 lists all
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
@@ -354,16 +372,6 @@ pub(crate) struct Redact {
     /// A recorded run, judged by the rules as they are now
     #[arg(long, conflicts_with = "test")]
     pub(crate) run: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Retention {
-    /// Remove runs that began longer ago, such as 30d or 12h
-    #[arg(long, value_name = "TIME", value_parser = crate::units::duration)]
-    pub(crate) max_age: Option<Duration>,
-    /// Remove the oldest runs until all take no more than this, such as 10GB
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes)]
-    pub(crate) max_bytes: Option<u64>,
 }
 
 #[derive(Debug, Args)]

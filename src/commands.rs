@@ -61,7 +61,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Forget(args) => forget::run(&args, &load()?)?,
         Command::Redact(args) => redact::run(&args, &load()?)?,
         Command::Verify(args) => verify::run(&args, &load()?)?,
-        Command::Retention(args) => retention::run(&args, &load()?)?,
+        Command::Retention(args) => retention::run(args, &load()?)?,
         Command::Index(args) => index::run(&args, &load()?)?,
         Command::Doctor => doctor::run(&load())?,
         Command::Config => config::run(&load()?)?,

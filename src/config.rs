@@ -17,6 +17,7 @@ use crate::error::CommandError;
 use agent_trace_store::Store;
 use agent_trace_store::journal::Bodies;
 use agent_trace_store::recorder::{Durability, Options};
+use agent_trace_store::retention::{Limits, Policy};
 use fault::Fault;
 use file::duration;
 use place::{data_directory, path_from, text_of_file};
@@ -34,6 +35,9 @@ pub(crate) const ENV_STORE: &str = "AGENT_TRACE_DIR";
 pub(crate) const ENV_CONFIG: &str = "AGENT_TRACE_CONFIG";
 /// `off` relays without recording.
 pub(crate) const ENV_SWITCH: &str = "AGENT_TRACE";
+
+/// The workspace that everything belongs to on a machine of one user.
+pub(crate) const WORKSPACE: &str = "default";
 
 /// Where the daemon tells how it does, unless that is set.
 const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 4747);
@@ -158,7 +162,28 @@ impl Config {
             bodies: self.bodies().0,
             durability: self.durability().0,
             user_rules: self.file.redact.rule.clone(),
-            workspace: "default".into(),
+            workspace: WORKSPACE.into(),
+        }
+    }
+
+    /// What to keep.
+    pub(crate) fn retention(&self) -> Policy {
+        let set = &self.file.retention;
+        let own = |limits: &file::Limits| Limits {
+            age: limits.max_age,
+            sessions: limits.max_sessions,
+            bytes: limits.max_bytes,
+        };
+        let workspaces = set.workspace.iter();
+        Policy {
+            all: Limits {
+                age: set.max_age,
+                sessions: set.max_sessions,
+                bytes: set.max_bytes,
+            },
+            workspaces: workspaces
+                .map(|(name, limits)| (name.clone(), own(limits)))
+                .collect(),
         }
     }
 

@@ -20,6 +20,7 @@ mod metrics;
 pub(crate) mod protocol;
 pub(crate) mod unit;
 
+use crate::cap::Cap;
 use crate::config::{Config, Flags};
 use crate::error::{CommandError, discreet, in_full, in_one_line};
 use crate::render::time;
@@ -123,7 +124,8 @@ async fn serve(
         session: None,
     };
     let report = |text: &str| tracing::warn!("{text}");
-    let serving = Serving::start(config.workers().0, move || Ok(setup), report)?;
+    let workers = config.workers().0;
+    let serving = Serving::start(workers, move || Ok(setup), report, Cap::of(&config))?;
     let (reloads, mut wanted) = mpsc::channel(1);
     let daemon = Arc::new(Daemon {
         flags: flags.clone(),

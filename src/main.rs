@@ -10,6 +10,7 @@
 //! - [`render`]: how runs look in a terminal and as JSON
 //! - [`error`]: what is said when something could not be done, and exit codes
 
+mod cap;
 mod cli;
 mod commands;
 mod config;

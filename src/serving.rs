@@ -7,6 +7,7 @@
 mod counts;
 pub(crate) mod signals;
 
+use crate::cap::Cap;
 use crate::config::relay::Listener;
 use crate::error::CommandError;
 use crate::recording::{acknowledge, is_off};
@@ -49,6 +50,7 @@ impl Serving {
         workers: usize,
         setup: impl FnOnce() -> Result<Setup, String> + Send + 'static,
         report: fn(&str),
+        limits: Option<Cap>,
     ) -> Result<Self, CommandError> {
         #[cfg(unix)]
         want_descriptors();
@@ -60,7 +62,7 @@ impl Serving {
                 *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
             }),
             acknowledge: acknowledge(),
-            opened: None,
+            opened: limits.map(|cap| Box::new(move |_: &_| cap.look_after()) as Box<_>),
         };
         let recorder = if is_off() {
             None

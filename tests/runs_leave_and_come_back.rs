@@ -6,6 +6,7 @@
 #[path = "support/support.rs"]
 mod support;
 
+use agent_trace_store::trace::Sessions;
 use std::fs;
 use std::path::{Path, PathBuf};
 use support::{ANSWER, Home, REQUEST, Said, Server, wait_for};
@@ -32,6 +33,9 @@ fn record(home: &Home, name: &str) -> String {
     });
     home.runs()[0].entry.id.to_string()
 }
+
+/// Bytes of a mark of the hash chain in a journal.
+const MARK: usize = 64 + 65;
 
 /// All that can be printed of a run.
 fn printed(home: &Home, run: &str) -> Vec<String> {
@@ -220,7 +224,8 @@ fn damage_survives_sealing_as_damage_or_not_at_all() {
     let journal = home.only_journal();
     let mut bytes = fs::read(&journal).unwrap();
     let end = bytes.len();
-    bytes.truncate(end - 10);
+    // The last mark of the hash chain, and the end of the last record.
+    bytes.truncate(end - MARK - 10);
     fs::write(&journal, bytes).unwrap();
     let before = printed(&home, &run);
     home.ok(["retention"]);
@@ -304,4 +309,145 @@ fn only_the_owner_can_read_a_store() {
     check();
     home.ok(["retention"]);
     check();
+}
+
+#[test]
+fn what_would_go_is_shown_before_it_goes() {
+    let home = Home::new();
+    let runs: Vec<String> = ["first", "second", "third"]
+        .map(|name| record(&home, name))
+        .into();
+    let plan = |words: &[&str]| {
+        let words = ["retention", "plan", "--format", "json"]
+            .iter()
+            .chain(words);
+        home.json(words)
+    };
+    let nothing = plan(&[]);
+    assert_eq!(nothing["parts"], serde_json::json!([]));
+    let text = home.ok(["retention", "plan"]);
+    assert!(text.contains("no limits are set"), "{text}");
+    let two = plan(&["--max-sessions", "1"]);
+    let going: Vec<&str> = two["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| part["runs"][0].as_str().unwrap())
+        .collect();
+    assert_eq!(going, [&runs[0], &runs[1]], "the oldest first");
+    assert_eq!(two["parts"][0]["reason"], "sessions");
+    assert_eq!(two["parts"][0]["limit"], 1);
+    let all = plan(&["--max-sessions", "1", "--all"]);
+    assert_eq!(all["parts"][2]["fate"], "kept");
+    assert_eq!(home.runs().len(), 3, "nothing is changed");
+    let text = home.ok(["retention", "plan", "--max-sessions", "1"]);
+    assert!(
+        text.contains("more than 1 sessions") && text.contains("2 runs go"),
+        "{text}"
+    );
+    let said = home.ok(["retention", "apply", "--max-sessions", "1"]);
+    assert!(said.contains("removed 2 runs"), "{said}");
+    assert_eq!(home.runs()[0].entry.id.to_string(), runs[2]);
+    // Another workspace is left alone.
+    let said = home.ok([
+        "retention",
+        "apply",
+        "--max-age",
+        "0s",
+        "--workspace",
+        "other",
+    ]);
+    assert!(said.contains("removed 0 runs"), "{said}");
+    let said = home.ok([
+        "retention",
+        "apply",
+        "--max-age",
+        "0s",
+        "--workspace",
+        "default",
+    ]);
+    assert!(said.contains("removed 1 runs"), "{said}");
+}
+
+#[test]
+fn what_is_being_written_is_kept_and_that_is_said() {
+    let home = Home::new();
+    let server = Server::that_writes(ANSWER);
+    let session = home.record().start(&server);
+    wait_for("the run", || home.store_runs().pop().map(drop));
+    let plan = home.json([
+        "retention",
+        "plan",
+        "--all",
+        "--max-bytes",
+        "1B",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(plan["parts"][0]["fate"], "live");
+    let text = home.ok(["retention", "plan", "--all", "--max-bytes", "1B"]);
+    assert!(text.contains("it is being written"), "{text}");
+    session.close_input();
+    session.wait();
+}
+
+#[test]
+fn what_the_disk_is_used_for_is_told_by_server_and_month() {
+    let home = Home::new();
+    for name in ["small", "small", "large"] {
+        record(&home, name);
+    }
+    let usage = home.json(["retention", "usage", "--format", "json"]);
+    let lines = usage.as_array().unwrap();
+    assert_eq!(lines.len(), 2, "{usage}");
+    let of = |name: &str| lines.iter().find(|line| line["server"] == name).unwrap();
+    assert_eq!(
+        (&of("small")["sessions"], &of("large")["sessions"]),
+        (&2.into(), &1.into())
+    );
+    let told: u64 = lines
+        .iter()
+        .map(|line| line["bytes"].as_u64().unwrap())
+        .sum();
+    let there: u64 = home
+        .store_files()
+        .iter()
+        .filter(|(path, _)| path.extension().is_some_and(|e| e == "atj"))
+        .map(|(_, content)| content.len() as u64)
+        .sum();
+    assert_eq!(told, there);
+    let month = of("small")["month"].as_str().unwrap();
+    assert!(month.len() == 7 && month.starts_with("20"), "{month}");
+    let text = home.ok(["retention", "usage"]);
+    assert!(
+        text.starts_with("SERVER") && text.contains(" in all"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_cap_holds_without_a_daemon() {
+    let home = Home::new();
+    record(&home, "first");
+    let folder = home.at("home/.config/agent-trace");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(
+        folder.join("config.toml"),
+        "[retention]\nmax_sessions = 1\n",
+    )
+    .unwrap();
+    // The next relay starts who looks after it, and waits for nothing.
+    let server = Server::that_writes(ANSWER);
+    let session = home.record().start(&server);
+    let first_is_gone = || {
+        let runs = home.store().list().ok()?.runs;
+        (runs.len() == 1 && runs[0].live).then_some(())
+    };
+    wait_for("the first run to go", first_is_gone);
+    session.close_input();
+    assert_eq!(session.wait().code, 0);
+    // Within some minutes nobody does it again.
+    record(&home, "third");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(home.runs().len(), 2);
 }

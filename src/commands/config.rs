@@ -33,6 +33,7 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
     };
     let age = limit(retention.max_age.map(units::shown));
     let size = limit(retention.max_bytes.map(bytes));
+    let sessions = limit(retention.max_sessions.map(|count| count.to_string()));
     let rules = limit(
         Some(config.file.redact.rule.len())
             .filter(|n| *n > 0)
@@ -60,6 +61,7 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
         row("redact.rule", rules.0, &rules.1),
         row("retention.max_age", age.0, &age.1),
         row("retention.max_bytes", size.0, &size.1),
+        row("retention.max_sessions", sessions.0, &sessions.1),
         row("check.command", check.0, &check.1),
         row("check.timeout", units::shown(timeout.0), &timeout.1),
         row("steps.slow", units::shown(slow.0), &slow.1),
@@ -68,6 +70,21 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
         row("daemon.workers", workers.0.to_string(), &workers.1),
         row("daemon.session_gap", units::shown(gap.0), &gap.1),
     ];
+    for (name, limits) in &retention.workspace {
+        let name = escape::text(name.as_bytes(), 0);
+        let mut row = |what: &str, value: Option<String>| {
+            rows.extend(value.map(|value| {
+                let name = format!("retention.workspace.{name}.{what}");
+                [name, value, Origin::File.to_string()]
+            }));
+        };
+        row("max_age", limits.max_age.map(units::shown));
+        row("max_bytes", limits.max_bytes.map(bytes));
+        row(
+            "max_sessions",
+            limits.max_sessions.map(|count| count.to_string()),
+        );
+    }
     for (number, listener) in config.listeners.iter().enumerate() {
         let name = listener.name.clone();
         let name = name.unwrap_or_else(|| (number + 1).to_string());

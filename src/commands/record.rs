@@ -1,5 +1,6 @@
 //! `record`: relay a stdio server and record both directions.
 
+use crate::cap::Cap;
 use crate::cli::Record;
 use crate::config::{Config, Flags};
 use crate::error::in_one_line;
@@ -8,9 +9,10 @@ use agent_trace_model::{End, Ending, NoTap, Tap};
 use agent_trace_proxy::stdio::{self, LastWill, Server};
 use agent_trace_store::process;
 use agent_trace_store::recorder::{Hooks, Recorder, Setup, StdioSession};
+use std::fs::File;
 use std::io;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The one session of a stdio relay.
@@ -76,12 +78,23 @@ fn not_relayed(error: &io::Error) -> End {
 
 fn start_recorder(args: Record, flags: Flags, server: Option<&Server>) -> Option<Recorder> {
     let pid = server.map(Server::pid);
-    let setup = move || setup(args, &flags, pid).map_err(|error| in_one_line(&error));
-    let will = server.map(Server::last_will);
+    let cap: Arc<OnceLock<Cap>> = Arc::default();
+    let limits = Arc::clone(&cap);
+    let setup = move || setup(args, &flags, pid, &limits).map_err(|error| in_one_line(&error));
+    let will: Option<LastWill> = server.map(Server::last_will);
+    let opened = move |file: &File| {
+        if let Some(will) = &will {
+            will.sync(file);
+        }
+        // On the recorder's thread, each time that a file is begun.
+        if let Some(cap) = cap.get() {
+            cap.look_after();
+        }
+    };
     let hooks = Hooks {
         report: Box::new(say),
         acknowledge: acknowledge(),
-        opened: will.map(|will: LastWill| Box::new(move |file: &_| will.sync(file)) as Box<_>),
+        opened: Some(Box::new(opened)),
     };
     Recorder::start(setup, hooks)
         .map_err(|error| say(&format!("not recording: {error}")))
@@ -93,10 +106,14 @@ fn setup(
     args: Record,
     flags: &Flags,
     pid: Option<u32>,
+    limits: &OnceLock<Cap>,
 ) -> Result<Setup, crate::error::CommandError> {
     // A configuration that cannot be read may hold rules for secrets: better no record than
     // one that was made without them.
     let config = Config::load(flags)?;
+    if let Some(cap) = Cap::of(&config) {
+        let _ = limits.set(cap);
+    }
     Ok(Setup {
         store: config.store(),
         options: options(&config, args.no_redact, args.bodies),

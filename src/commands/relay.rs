@@ -1,5 +1,6 @@
 //! `relay`: relay an MCP server that speaks HTTP, and record both directions.
 
+use crate::cap::Cap;
 use crate::cli::serve::Relay;
 use crate::config::{Config, DRAIN, Flags, default_session_gap, default_workers};
 use crate::error::{CommandError, exit, in_one_line};
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &Relay, flags: &Flags) -> Result<u8, CommandError> {
     // A configuration that cannot be read may hold rules for secrets: better no record than
     // one that was made without them.
     let (no_redact, bodies) = (args.no_redact, args.bodies);
+    let limits = config.as_ref().ok().and_then(Cap::of);
     let setup = move || {
         let config = config.map_err(|error| in_one_line(&error))?;
         Ok(Setup {
@@ -37,7 +39,7 @@ pub(crate) fn run(args: &Relay, flags: &Flags) -> Result<u8, CommandError> {
             session: None,
         })
     };
-    let serving = Serving::start(workers, setup, say)?;
+    let serving = Serving::start(workers, setup, say, limits)?;
     let address = serving.listen(SOURCE, &listener, session_gap)?;
     let note = if is_off() { " (not recorded)" } else { "" };
     say(&format!(

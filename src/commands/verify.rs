@@ -62,8 +62,8 @@ pub(crate) fn run(args: &Verify, config: &Config) -> Result<u8, CommandError> {
 
 /// The processes that recorded a run.
 fn processes(config: &Config, name: &str) -> Result<Vec<ProcessId>, CommandError> {
-    let files = query::find(config, name)?.files;
-    let processes: BTreeSet<ProcessId> = files.iter().map(|f| f.session.process).collect();
+    let (_, sessions) = query::entries(config, name)?;
+    let processes: BTreeSet<ProcessId> = sessions.iter().map(|s| s.session.process).collect();
     Ok(processes.into_iter().collect())
 }
 

@@ -6,6 +6,7 @@ use agent_trace_store::journal::Bodies;
 use agent_trace_store::recorder::Durability;
 use agent_trace_store::redact::UserRule;
 use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -53,6 +54,20 @@ pub(crate) struct Retention {
     pub(crate) max_age: Option<Duration>,
     #[serde(deserialize_with = "bytes")]
     pub(crate) max_bytes: Option<u64>,
+    pub(crate) max_sessions: Option<usize>,
+    /// Further limits for single workspaces.
+    pub(crate) workspace: BTreeMap<String, Limits>,
+}
+
+/// Limits of a workspace.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    #[serde(deserialize_with = "duration")]
+    pub(crate) max_age: Option<Duration>,
+    #[serde(deserialize_with = "bytes")]
+    pub(crate) max_bytes: Option<u64>,
+    pub(crate) max_sessions: Option<usize>,
 }
 
 /// `[check]`

@@ -1,19 +1,27 @@
 //! What becomes of finished files: sealing, forgetting, expiry.
+//!
+//! - `plan`: what goes, and why
+//! - `usage`: what the disk is used for
 
 pub(crate) mod extract;
+mod plan;
+mod usage;
 
 use crate::journal::reader::{OpenError, Segment, is_locked};
 use crate::journal::{header::HeaderError, sealed};
 use crate::key;
 use crate::layout::{Aside, SegmentPath, Store, write_new};
-use crate::trace::{SessionEntry, Sessions, is_live, processes};
-use agent_trace_model::{ProcessId, RunId, SessionId};
+use crate::trace::{SessionEntry, is_live, processes};
+use agent_trace_model::{ProcessId, SessionId};
 use extract::Extract;
 use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+
+pub use plan::{Applied, Fate, Limits, Part, Plan, Policy, Reason, apply, plan};
+pub use usage::{Usage, usage};
 
 /// Why a file could not be dealt with.
 #[derive(Debug, thiserror::Error)]
@@ -160,142 +168,6 @@ fn remove(store: &Store, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What to keep.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Runs that began longer ago are removed; of an HTTP relay's journal, files whose last
-    /// record is older.
-    pub age: Option<Duration>,
-    /// The oldest runs are removed until all files together have at most this many bytes.
-    pub bytes: Option<u64>,
-}
-
-/// What applying limits did.
-#[derive(Debug, Default)]
-pub struct Applied {
-    /// How many files were sealed.
-    pub sealed: usize,
-    /// The runs that were removed.
-    pub removed: Vec<SessionEntry>,
-    /// Bytes of all files before and after.
-    pub bytes: (u64, u64),
-    /// What went wrong, file by file.
-    pub failed: Vec<RetentionError>,
-}
-
-/// Seals what is finished, then removes what is beyond the limits: of a process with one run
-/// all of its files, of one with many file after file, so that one that goes on and on loses
-/// what is old.
-///
-/// # Errors
-/// When the store cannot be listed at all.
-pub fn apply(store: &Store, limits: Limits) -> io::Result<Applied> {
-    let mut applied = Applied::default();
-    let _lock = store.lock()?;
-    applied.bytes.0 = store.segments()?.iter().map(size).sum();
-    remove_twins(store)?;
-    for segment in store.segments()? {
-        match seal(store, &segment) {
-            Ok(sealed) => applied.sealed += usize::from(sealed),
-            Err(error) => applied.failed.push(error),
-        }
-    }
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let mut left: u64 = store.segments()?.iter().map(size).sum();
-    let runs = store.list()?.runs;
-    let mut changed = false;
-    for part in parts(store, &runs)? {
-        let age = now.saturating_sub(Duration::from_nanos(part.time));
-        let too_old = limits.age.is_some_and(|limit| age > limit);
-        let too_much = limits.bytes.is_some_and(|limit| left > limit);
-        if !too_old && !too_much {
-            continue;
-        }
-        let bytes: u64 = part.files.iter().map(size).sum();
-        let removed = match part.whole {
-            Some(process) => remove_process(store, process),
-            None => part
-                .files
-                .iter()
-                .try_for_each(|file| remove(store, &file.path).map_err(Into::into)),
-        };
-        match removed {
-            Ok(()) => {
-                left = left.saturating_sub(bytes);
-                changed = true;
-            }
-            Err(error) => applied.failed.push(error),
-        }
-    }
-    if changed {
-        let kept: HashSet<RunId> = store.list()?.runs.into_iter().map(|run| run.id).collect();
-        let gone = runs.into_iter().rev().filter(|run| !kept.contains(&run.id));
-        applied.removed = gone.collect();
-    }
-    applied.bytes.1 = store.segments()?.iter().map(size).sum();
-    Ok(applied)
-}
-
-/// Files that are removed together.
-struct Part {
-    /// When they were written, in nanoseconds since 1970.
-    time: u64,
-    files: Vec<SegmentPath>,
-    /// The process, where they are all that there is of it.
-    whole: Option<ProcessId>,
-}
-
-/// What can be removed, oldest first.
-fn parts(store: &Store, runs: &[SessionEntry]) -> io::Result<Vec<Part>> {
-    let mut parts = Vec::new();
-    for (process, files) in processes(store)? {
-        let runs: Vec<&SessionEntry> = runs
-            .iter()
-            .filter(|run| run.session.process == process)
-            .collect();
-        let live = is_live(&files);
-        match &runs[..] {
-            [run] if !run.http => {
-                if !live {
-                    parts.push(Part {
-                        time: run.started,
-                        files,
-                        whole: Some(process),
-                    });
-                }
-            }
-            _ => {
-                // Its last records are what a file is kept for.
-                let finished = files.iter().filter(|file| file.sealed || !live);
-                parts.extend(finished.map(|file| Part {
-                    time: last_time(file),
-                    files: vec![file.clone()],
-                    whole: None,
-                }));
-            }
-        }
-    }
-    parts.sort_by_key(|part| part.time);
-    Ok(parts)
-}
-
-/// When the last record of a finished file was made.
-fn last_time(file: &SegmentPath) -> u64 {
-    let of_footer = || {
-        let bytes = fs::read(&file.path).ok()?;
-        let time = sealed::footer(&bytes)?.time.1;
-        Some(time).filter(|time| *time > 0)
-    };
-    let of_file = || {
-        let changed = fs::metadata(&file.path).ok()?.modified().ok()?;
-        let since = changed.duration_since(UNIX_EPOCH).ok()?;
-        u64::try_from(since.as_nanos()).ok()
-    };
-    of_footer().or_else(of_file).unwrap_or_default()
-}
-
 /// Removes journals whose sealed form is there: what sealed them, or took a run out of them,
 /// was interrupted.
 fn remove_twins(store: &Store) -> io::Result<()> {
@@ -321,8 +193,27 @@ fn remove_twins(store: &Store) -> io::Result<()> {
     Ok(())
 }
 
-fn size(segment: &SegmentPath) -> u64 {
-    fs::metadata(&segment.path).map_or(0, |file| file.len())
+/// Says that limits are being looked after, unless that was done less than this ago: so that
+/// of many who think of it one does it. What is seen of it is a file's time, which takes no
+/// lock.
+///
+/// # Errors
+/// When the data directory cannot be written.
+pub fn is_due(store: &Store, after: Duration) -> io::Result<bool> {
+    let journal = store.root().join("journal");
+    store.make(&journal)?;
+    let path = journal.join("retention");
+    let age = fs::metadata(&path).and_then(|file| file.modified());
+    let age = age.ok().and_then(|at| at.elapsed().ok());
+    if age.is_some_and(|age| age < after) {
+        return Ok(false);
+    }
+    let mut options = fs::OpenOptions::new();
+    options.create(true).truncate(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    io::Write::write_all(&mut options.open(&path)?, b"\n")?;
+    Ok(true)
 }
 
 /// The day (`yyyy-mm-dd`, UTC) of a moment in nanoseconds since 1970.

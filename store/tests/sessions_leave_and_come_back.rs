@@ -191,8 +191,8 @@ fn a_process_that_goes_on_loses_what_is_old() {
     j.post(2, 2, &call("new"), 200, ANSWER);
     let store = j.store();
     let limits = Limits {
-        age: None,
         bytes: Some(1),
+        ..Limits::default()
     };
     let first = entries(&store)[0].id;
     let applied = retention::apply(&store, limits).unwrap();

@@ -148,7 +148,7 @@ pub struct SessionOpen {
     /// Where it came from, if it was not recorded here. Its frames are then reconstructed from
     /// what another program wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub imported: Option<Imported>,
+    pub imported: Option<Box<Imported>>,
 }
 
 /// Where a session came from that another program recorded.

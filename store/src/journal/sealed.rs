@@ -165,6 +165,10 @@ impl Sealer {
             }
             return Ok(());
         }
+        // Not before the next record: a mark belongs to those before it.
+        if self.is_full() {
+            self.close_block()?;
+        }
         if self.records == 0 {
             self.first = envelope.sequence;
         }
@@ -182,11 +186,14 @@ impl Sealer {
         self.last = Moment::of(envelope);
         self.put(raw);
         self.records += 1;
-        if self.records >= BLOCK_RECORDS || self.block.len() >= BLOCK_BYTES {
+        if self.is_full() {
             self.mark(What::On, NONE);
-            self.close_block()?;
         }
         Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.records >= BLOCK_RECORDS || self.block.len() >= BLOCK_BYTES
     }
 
     fn put(&mut self, raw: &[u8]) {

@@ -204,12 +204,7 @@ impl Session {
     /// command looks like.
     #[must_use]
     pub fn server(&self) -> &str {
-        let opening = &self.opening;
-        if let Some(given) = &opening.server {
-            return given;
-        }
-        let host = opening.upstream.as_deref().and_then(host);
-        host.unwrap_or_else(|| command_name(&opening.command))
+        server_name(&self.opening)
     }
 
     /// What to call the client: its given name, else the name it gave itself, else its
@@ -262,6 +257,16 @@ impl Session {
         };
         told().or_else(header)
     }
+}
+
+/// What to call the server of a session that begins so: its given name, else the host of its
+/// URL, else what its command looks like.
+pub(crate) fn server_name(opening: &SessionOpen) -> &str {
+    if let Some(given) = &opening.server {
+        return given;
+    }
+    let host = opening.upstream.as_deref().and_then(host);
+    host.unwrap_or_else(|| command_name(&opening.command))
 }
 
 /// The host of a URL, with its port.
