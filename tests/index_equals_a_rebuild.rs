@@ -103,7 +103,7 @@ fn follow(
     while writing.load(Ordering::Relaxed) {
         indexer.catch_up().unwrap();
         looks += 1;
-        if moment(1000 + looks) % 4 == 0 {
+        if moment(1000 + looks).is_multiple_of(4) {
             indexer = begin();
         }
         std::thread::sleep(Duration::from_millis(moment(2000 + looks) % 20));

@@ -8,9 +8,9 @@
 //! which is read again by whoever takes the index over. Either way the same code makes the
 //! rows, so they are equal.
 //!
-//! - [`files`]: what is on the disk, and what of it is new
-//! - [`growing`]: journals that are being written
-//! - [`write`]: rows, and the runs that they make up
+//! - `files`: what is on the disk, and what of it is new
+//! - `growing`: journals that are being written
+//! - `write`: rows, and the runs that they make up
 //! - [`verify`]: an index compared with one that is made anew
 //! - [`events`]: waiting for something to happen
 

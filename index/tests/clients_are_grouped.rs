@@ -1,7 +1,7 @@
 //! What five real clients sent, recorded in ../shared/assistants/payloads, becomes the runs
 //! that a person would count.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 #[path = "support/index.rs"]
 mod index;
@@ -21,6 +21,7 @@ use index::Place;
 use journal::{Journal, START};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -29,12 +30,22 @@ fn streams(test: &str) -> Option<Vec<PathBuf>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = folder.join("../../shared/assistants/payloads/mcp-streams");
     let Ok(files) = fs::read_dir(folder) else {
-        eprintln!("skipped: {test}: there are no ../shared/assistants/payloads here");
+        skip(test, "there are no ../shared/assistants/payloads here");
         return None;
     };
     let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
     files.sort();
     Some(files)
+}
+
+/// Says that a test cannot run here, on its standard error and to whoever sums up.
+fn skip(test: &str, reason: &str) {
+    let line = format!("skipped: {test}: {reason}\n");
+    eprint!("{line}");
+    if let Some(path) = std::env::var_os("AGENT_TRACE_TEST_SKIPS") {
+        let file = fs::File::options().append(true).create(true).open(path);
+        file.unwrap().write_all(line.as_bytes()).unwrap();
+    }
 }
 
 fn name(file: &Path) -> &str {
