@@ -5,7 +5,7 @@
 //! arguments, answers, outcomes and durations are compared. `_meta`, ids and times are not: no
 //! two runs would be the same.
 //!
-//! - [`values`]: the differences of two JSON texts
+//! - `values`: the differences of two JSON texts
 
 mod values;
 

@@ -5,9 +5,9 @@
 //! Each sentence names its steps and quotes what it is based on. Sentences and quotes hold
 //! recorded text, cut, and as hostile as it was.
 //!
-//! - [`evidence`]: quotes of steps
-//! - [`failed`]: what failed and what became of it
-//! - [`lost`]: what is missing, and what cannot be known
+//! - `evidence`: quotes of steps
+//! - `failed`: what failed and what became of it
+//! - `lost`: what is missing, and what cannot be known
 
 mod evidence;
 mod failed;

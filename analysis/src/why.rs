@@ -17,12 +17,12 @@
 //! - Of a string that appeared nowhere as a whole, words that are unlikely by chance are looked
 //!   for: those with a digit in them, of four characters and more.
 //!
-//! [`find`] looks once at each byte of what was said up to the step: the time it takes is
+//! `find` looks once at each byte of what was said up to the step: the time it takes is
 //! linear in that.
 //!
-//! - [`said`]: what was said, piece by piece
-//! - [`values`]: which values are looked for
-//! - [`find`]: where they appeared first
+//! - `said`: what was said, piece by piece
+//! - `values`: which values are looked for
+//! - `find`: where they appeared first
 
 mod find;
 mod said;
