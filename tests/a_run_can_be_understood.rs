@@ -391,7 +391,7 @@ fn nothing_that_was_recorded_can_steer_the_terminal() {
         ('s', result(3, &json!({bad: bad}))),
     ];
     relay(&home, &script);
-    let mut other = script.clone();
+    let mut other = script;
     other[5] = ('s', result(3, &json!({bad: "else"})));
     relay(&home, &other);
     let id = ids(&home).remove(1);

@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(line.idle, [idle]);
         assert_eq!((line.busy, line.duration), (40 * MS, 20_060 * MS));
         let live = {
-            let mut story = story.clone();
+            let mut story = story;
             story.sessions[0].standing = Standing::Live;
             of(&story, Limits::default())
         };

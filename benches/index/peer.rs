@@ -45,7 +45,6 @@ pub(crate) fn run(scale: &Scale) -> Result<Option<Vec<Measured>>> {
     let ids = strace::write(&folder, SESSIONS, EVENTS, scale.plan.seed)?;
     let import: [OsString; 2] = ["import".into(), folder.clone().into()];
     let imported = place.run(import)?;
-    place.run(["index", "rebuild"])?;
     let listed = place.run(["runs", "-n", "0", "--format", "jsonl"])?.out;
     let newest: Value = serde_json::from_str(listed.lines().next().ok_or("no runs")?)?;
     let ours = newest["run"].as_str().unwrap_or_default().to_owned();

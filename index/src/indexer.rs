@@ -31,6 +31,7 @@ use agent_trace_store::trace::flow::Flow;
 use agent_trace_store::trace::is_live;
 use files::Files;
 use growing::Growing;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::num::NonZero;
@@ -71,7 +72,8 @@ pub enum IndexError {
 }
 
 /// What was done to bring an index up to date.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Progress {
     /// Processes of which something was read or removed.
     pub processes: u64,

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
         failed: args.failed,
         probes: args.all,
         cursor: query::cursor(args.after.as_deref())?,
-        ..query::runs(config, args.filter.as_deref())?
+        ..query::runs(args.filter.as_deref())?
     };
     let asked_for_all = !args.failed && args.filter.is_none() && args.after.is_none();
     let page = pages(config, query, args.limit)?;

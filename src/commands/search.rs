@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     let query = RunsQuery {
         last: args.last,
         cursor: query::cursor(args.after.as_deref())?,
-        ..query::runs(config, Some(&text))?
+        ..query::runs(Some(&text))?
     };
     let Some(filter) = query::filter(config, Some(&text))? else {
         return Ok(exit::SUCCESS);

@@ -13,7 +13,7 @@ use agent_trace_index::stats::{Stats, ToolStats};
 use std::io::{self, Write};
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
-    let query = query::runs(config, args.filter.as_deref())?;
+    let query = query::runs(args.filter.as_deref())?;
     let stats = query::stats(config, query)?;
     warn(&stats.warnings)?;
     match args.format {

@@ -149,6 +149,16 @@ impl<'a> Change<'a> {
         }
     }
 
+    /// What cannot be read has rows of its own, so that it can be told with each list.
+    fn unreadable(&mut self, process: ProcessId, why: &[String]) {
+        let key = keys::unreadable(process);
+        if why.is_empty() {
+            self.rows.remove(key);
+        } else {
+            self.rows.put(key, encode(&why));
+        }
+    }
+
     fn take(&mut self, update: Update) -> Result<(), EngineError> {
         let (process, rows, all) = match update {
             Update::Same(row) => {
@@ -166,12 +176,14 @@ impl<'a> Change<'a> {
                     self.drop_others(id, &process.sessions)?;
                 }
                 self.rows.put(keys::process(id), encode(&process));
+                self.unreadable(id, &process.unreadable);
                 (id, sessions, false)
             }
         };
         if all {
             self.drop_others(process, &[])?;
             self.rows.remove(keys::process(process));
+            self.unreadable(process, &[]);
         }
         for row in rows {
             self.session(row.id, Some(row))?;

@@ -15,7 +15,7 @@ use agent_trace_store::Store;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-pub struct Place {
+pub(crate) struct Place {
     pub folder: TempDir,
     pub store: Store,
     pub engine: Arc<dyn Engine>,
@@ -23,7 +23,7 @@ pub struct Place {
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::at(folder.path());
         let (engine, indexer) = index(&store);
@@ -36,17 +36,17 @@ impl Place {
     }
 
     /// The index is dropped by whoever has it, and taken over by another one.
-    pub fn take_over(&mut self) {
+    pub(crate) fn take_over(&mut self) {
         self.indexer = Indexer::new(&self.store, Arc::clone(&self.engine), IDLE).unwrap();
     }
 
-    pub fn catch_up(&mut self) -> Vec<RunRow> {
+    pub(crate) fn catch_up(&mut self) -> Vec<RunRow> {
         self.indexer.catch_up().unwrap();
         self.runs()
     }
 
     /// All runs, the oldest first.
-    pub fn runs(&self) -> Vec<RunRow> {
+    pub(crate) fn runs(&self) -> Vec<RunRow> {
         let mut runs: Vec<RunRow> = Vec::new();
         self.engine
             .scan(&[kind::RUN], None, &mut |_, row| {
@@ -58,7 +58,7 @@ impl Place {
         runs
     }
 
-    pub fn story(&self, id: RunId) -> Story {
+    pub(crate) fn story(&self, id: RunId) -> Story {
         let runs = self.runs();
         let is = |run: &&RunRow| run.id == id || run.aliases.contains(&id);
         let run = runs.iter().find(is).expect("a run");
@@ -66,7 +66,7 @@ impl Place {
     }
 
     /// What the rows say of each run is what its steps say.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         let different = verify::compare(&self.store, &*self.engine, IDLE).unwrap();
         assert_eq!(different, [], "equal to a rebuild");
         for run in self.runs() {
@@ -97,7 +97,7 @@ impl Place {
     }
 }
 
-pub fn index(store: &Store) -> (Arc<dyn Engine>, Indexer) {
+pub(crate) fn index(store: &Store) -> (Arc<dyn Engine>, Indexer) {
     let engine: Arc<dyn Engine> = Arc::new(Memory::default());
     let indexer = Indexer::new(store, Arc::clone(&engine), IDLE).unwrap();
     (engine, indexer)

@@ -11,14 +11,14 @@ use agent_trace_store::process::Process;
 use agent_trace_wire::frame::Framing;
 
 /// When all of it begins, in nanoseconds since 1970.
-pub const START: u64 = 1_796_040_000_000_000_000;
+pub(crate) const START: u64 = 1_796_040_000_000_000_000;
 /// A millisecond in nanoseconds.
-pub const MS: u64 = 1_000_000;
+pub(crate) const MS: u64 = 1_000_000;
 /// A minute in milliseconds.
-pub const MINUTE: u64 = 60_000;
+pub(crate) const MINUTE: u64 = 60_000;
 
 /// The journal of one process.
-pub struct Journal {
+pub(crate) struct Journal {
     writer: Option<Writer>,
     sequence: u64,
     /// When its process began, and the time now, in milliseconds after [`START`].
@@ -28,7 +28,7 @@ pub struct Journal {
 
 impl Journal {
     /// The journal of a process that is started by this client at this moment.
-    pub fn new(store: &Store, number: u8, client: u32, began: u64) -> Self {
+    pub(crate) fn new(store: &Store, number: u8, client: u32, began: u64) -> Self {
         let header = Header {
             started: START + began * MS,
             host: "host".into(),
@@ -55,7 +55,7 @@ impl Journal {
         }
     }
 
-    pub fn stdio(store: &Store, number: u8, client: u32, began: u64) -> Self {
+    pub(crate) fn stdio(store: &Store, number: u8, client: u32, began: u64) -> Self {
         let mut journal = Self::new(store, number, client, began);
         let open = SessionOpen {
             transport: "stdio".into(),
@@ -68,26 +68,26 @@ impl Journal {
     }
 
     /// The time, in milliseconds after [`START`].
-    pub fn at(&mut self, now: u64) -> &mut Self {
+    pub(crate) fn at(&mut self, now: u64) -> &mut Self {
         self.now = now;
         self
     }
 
-    pub fn later(&mut self, by: u64) -> &mut Self {
+    pub(crate) fn later(&mut self, by: u64) -> &mut Self {
         self.now += by;
         self
     }
 
-    pub fn asks(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn asks(&mut self, text: &str) -> &mut Self {
         self.frame(1, 0, Stream::ClientToServer, Framing::Newline, text)
     }
 
-    pub fn answers(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn answers(&mut self, text: &str) -> &mut Self {
         self.frame(1, 0, Stream::ServerToClient, Framing::Newline, text)
     }
 
     /// A call and its answer, 20 ms apart.
-    pub fn call(&mut self, id: u32, tool: &str, result: &str) -> &mut Self {
+    pub(crate) fn call(&mut self, id: u32, tool: &str, result: &str) -> &mut Self {
         let call = format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#
         );
@@ -95,7 +95,7 @@ impl Journal {
         self.asks(&call).later(20).answers(&answer)
     }
 
-    pub fn frame(
+    pub(crate) fn frame(
         &mut self,
         session: u32,
         exchange: u32,
@@ -114,13 +114,24 @@ impl Journal {
         self
     }
 
-    pub fn meta(&mut self, session: u32, exchange: u32, stream: Stream, meta: &Meta) -> &mut Self {
+    pub(crate) fn meta(
+        &mut self,
+        session: u32,
+        exchange: u32,
+        stream: Stream,
+        meta: &Meta,
+    ) -> &mut Self {
         let envelope = self.envelope(session, exchange, Kind::Meta, stream);
         self.write(envelope, &serde_json::to_vec(meta).unwrap());
         self
     }
 
-    pub fn end(&mut self, session: u32, ending: Ending, exit_code: Option<i32>) -> &mut Self {
+    pub(crate) fn end(
+        &mut self,
+        session: u32,
+        ending: Ending,
+        exit_code: Option<i32>,
+    ) -> &mut Self {
         let end = SessionEnd {
             end: End {
                 ending,
@@ -139,19 +150,19 @@ impl Journal {
     }
 
     /// A record that is lost.
-    pub fn skip(&mut self) -> &mut Self {
+    pub(crate) fn skip(&mut self) -> &mut Self {
         self.sequence += 1;
         self
     }
 
     /// Goes on in a new file.
-    pub fn roll(&mut self) -> &mut Self {
+    pub(crate) fn roll(&mut self) -> &mut Self {
         self.writer.as_mut().unwrap().roll().unwrap();
         self
     }
 
     /// The process dies.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.writer = None;
     }
 

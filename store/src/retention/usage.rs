@@ -8,6 +8,7 @@ use crate::journal::reader::{Segment, first_record, peek};
 use crate::layout::{SegmentPath, Store};
 use crate::trace::processes;
 use crate::trace::session::server_name;
+use agent_trace_model::ProcessId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -31,13 +32,20 @@ pub struct Usage {
     pub bytes: u64,
 }
 
+/// What is counted.
+#[derive(Default)]
+struct Used {
+    sessions: BTreeSet<(ProcessId, u32)>,
+    bytes: u64,
+}
+
 /// What the disk is used for.
 ///
 /// # Errors
 /// When the store cannot be listed.
 pub fn usage(store: &Store) -> io::Result<Vec<Usage>> {
-    // (workspace, server, month) to sessions and bytes.
-    let mut all: BTreeMap<[String; 3], (BTreeSet<(String, u32)>, u64)> = BTreeMap::new();
+    // By workspace, server and month.
+    let mut all: BTreeMap<[String; 3], Used> = BTreeMap::new();
     for (process, files) in processes(store)? {
         for file in &files {
             let header = peek(file).ok();
@@ -49,22 +57,22 @@ pub fn usage(store: &Store) -> io::Result<Vec<Usage>> {
             };
             for (session, server, bytes) in shares {
                 let key = [workspace.clone(), server, month.clone()];
-                let (sessions, sum) = all.entry(key).or_default();
+                let used = all.entry(key).or_default();
                 if session > 0 {
-                    sessions.insert((process.to_string(), session));
+                    used.sessions.insert((process, session));
                 }
-                *sum += bytes;
+                used.bytes += bytes;
             }
         }
     }
     let mut usage: Vec<Usage> = all
         .into_iter()
-        .map(|([workspace, server, month], (sessions, bytes))| Usage {
+        .map(|([workspace, server, month], used)| Usage {
             workspace,
             server,
             month,
-            sessions: sessions.len(),
-            bytes,
+            sessions: used.sessions.len(),
+            bytes: used.bytes,
         })
         .collect();
     usage.sort_by(|a, b| (b.bytes, &a.server, &a.month).cmp(&(a.bytes, &b.server, &b.month)));

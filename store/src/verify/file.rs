@@ -61,7 +61,7 @@ pub(crate) fn file(segment: &Segment, path: &SegmentPath, key: &Key) -> io::Resu
         .as_ref()
         .and_then(Option::as_ref)
         .map(|footer| sealed::chain(segment, footer.flawed, key.chain()));
-    Ok(walk.finish(footer, expected))
+    Ok(walk.finish(footer, expected.as_deref()))
 }
 
 /// A file while it is checked.
@@ -211,15 +211,11 @@ impl Walk {
         });
     }
 
-    fn finish(
-        mut self,
-        footer: Option<Option<sealed::Footer>>,
-        expected: Option<String>,
-    ) -> Checked {
+    fn finish(mut self, footer: Option<Option<sealed::Footer>>, expected: Option<&str>) -> Checked {
         let stretch = std::mem::take(&mut self.stretch);
         self.checked.open = stretch.records;
         let right = match &footer {
-            Some(Some(footer)) => expected.as_ref() == Some(&footer.chain),
+            Some(Some(footer)) => expected == Some(&footer.chain[..]),
             _ => false,
         };
         // Where a sealed file's own chain fits, its end is proven by that.
