@@ -7,7 +7,8 @@
 //! - [`sections`], [`options`], [`scale`]: what can be asked for
 //! - [`generate`]: the store
 //! - [`place`]: where it is, and the program that asks it
-//! - [`reading`]: the sections
+//! - [`reading`], [`indexing`], [`questions`], [`peer`]: the sections; [`strace`]: what the peer
+//!   reads
 //! - [`process`]: what processes use
 //! - [`report`], [`verdict`], [`stats`]: what is printed
 //!
@@ -21,13 +22,19 @@
 
 #[path = "common/generate.rs"]
 mod generate;
+#[path = "index/indexing.rs"]
+mod indexing;
 #[path = "common/options.rs"]
 mod options;
+#[path = "index/peer.rs"]
+mod peer;
 #[path = "index/place.rs"]
 mod place;
 #[allow(dead_code, reason = "the other benchmarks use the rest")]
 #[path = "common/process.rs"]
 mod process;
+#[path = "index/questions.rs"]
+mod questions;
 #[path = "index/reading.rs"]
 mod reading;
 #[path = "common/report.rs"]
@@ -39,6 +46,8 @@ mod sections;
 #[allow(dead_code, reason = "likewise")]
 #[path = "common/stats.rs"]
 mod stats;
+#[path = "index/strace.rs"]
+mod strace;
 #[allow(dead_code, reason = "likewise")]
 #[path = "common/verdict.rs"]
 mod verdict;
@@ -90,6 +99,12 @@ fn bench(mut args: Vec<String>) -> Result<ExitCode> {
             report.add(&name, vec![measure(section, &place, &there)?]);
         }
     }
+    if options.sections.contains(&Section::Peer) {
+        eprintln!("peer ...");
+        if let Some(lines) = peer::run(&scale)? {
+            report.add(Section::Peer.name(), vec![lines]);
+        }
+    }
     report.end();
     let missed = options.check && !report.all_met();
     Ok(ExitCode::from(u8::from(missed)))
@@ -98,6 +113,10 @@ fn bench(mut args: Vec<String>) -> Result<ExitCode> {
 fn measure(section: Section, place: &Place, there: &There) -> Result<Vec<Measured>> {
     match section {
         Section::Reading => reading::run(place, there),
-        Section::Indexing | Section::Cold | Section::Owner | Section::Peer => Ok(Vec::new()),
+        Section::Indexing => indexing::run(place, there),
+        Section::Cold => questions::cold(place, there),
+        Section::Owner => questions::owner(place, there),
+        // That has a store of its own.
+        Section::Peer => Ok(Vec::new()),
     }
 }

@@ -83,6 +83,22 @@ const SETTINGS: &str = concat!(
      reload`."
 );
 
+/// The filter language, as `analysis::filter` has it.
+const FILTERS: &str = "\
+Filters, for `runs`, `show`, `search` and `stats`; a run matches if one of its steps does:
+  ~t TOOL      the tool that is called        ~e           failed
+  ~s SERVER    the server                     ~q           never answered
+  ~c CLIENT    a client of the run            ~o OUTCOME   ok, error, tool_error, timeout, ... slow
+  ~m METHOD    the method                     ~x CODE      JSON-RPC error code or HTTP status
+  ~b TEXT      request or response body       ~d >2s       duration (> >= < <= =; ns us ms s m h)
+  ~bq, ~bs     request body, response body    ~size >1MB   bytes of both messages
+  ~w WORDS     whole words in either body     ~since 2h    ~until 2026-11-30
+  ~h TEXT      a header line (HTTP)           ~r RUN       the run, by the beginning of its id
+  ~failed      of a run that failed           ~v VERDICT   right, wrong, unjudged
+Parts side by side must all hold; `&`, `|`, `!` and parentheses as usual. A word alone is looked
+for in the names of tools, targets and methods. Texts match anywhere, upper or lower case;
+/.../ is a regular expression; blanks and signs need quotes.";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Relay a stdio MCP server and record both directions
@@ -105,6 +121,7 @@ pub(crate) enum Command {
     /// Run the relays of the configuration file in one process
     Daemon(serve::Daemon),
     /// List recorded runs, newest first
+    #[command(after_long_help = FILTERS)]
     Runs(Runs),
     /// Find where a text was recorded
     Search(Search),
@@ -249,7 +266,7 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
-    /// Only the runs that match, such as '~s github & ~e' (`agent-trace help filters`)
+    /// Only the runs that match, such as '~s github & ~e' (below)
     pub(crate) filter: Option<String>,
     /// How many to list; 0 lists all
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]

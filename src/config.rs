@@ -36,6 +36,9 @@ pub(crate) const ENV_CONFIG: &str = "AGENT_TRACE_CONFIG";
 /// `off` relays without recording.
 pub(crate) const ENV_SWITCH: &str = "AGENT_TRACE";
 
+/// The workspace that everything belongs to on a machine of one user.
+pub(crate) const WORKSPACE: &str = "default";
+
 /// Where the daemon tells how it does, unless that is set.
 const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 4747);
 /// How long open exchanges may go on when a relay ends, unless that is set.
@@ -159,7 +162,7 @@ impl Config {
             bodies: self.bodies().0,
             durability: self.durability().0,
             user_rules: self.file.redact.rule.clone(),
-            workspace: "default".into(),
+            workspace: WORKSPACE.into(),
         }
     }
 

@@ -14,6 +14,7 @@ mod admin;
 pub(crate) mod client;
 mod control;
 mod index;
+mod judging;
 pub(crate) mod launch;
 mod listeners;
 mod metrics;
@@ -194,6 +195,11 @@ fn log(changes: &Changes) {
 }
 
 impl Daemon {
+    /// The configuration as it is now.
+    fn config(&self) -> Config {
+        self.state().config.clone()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -43,7 +43,7 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error("the filter has an error: {0}\n{caret}", caret = .0.caret())]
-    Filter(#[from] FilterError),
+    Filter(FilterError),
     #[error(transparent)]
     Portable(#[from] PortableError),
     #[error(transparent)]
@@ -129,7 +129,7 @@ impl CommandError {
             Self::Filter(error) => error
                 .hint
                 .as_deref()
-                .or(Some("`agent-trace help filters` has the language")),
+                .or(Some("`agent-trace runs --help` has the language")),
             Self::Retention(RetentionError::Live) => {
                 Some("end the assistant's session (or the server) first")
             }
@@ -226,6 +226,12 @@ impl From<FormatError> for CommandError {
             FormatError::Output(error) => error.into(),
             error => Self::Format(error),
         }
+    }
+}
+
+impl From<FilterError> for CommandError {
+    fn from(error: FilterError) -> Self {
+        Self::Filter(error)
     }
 }
 

@@ -1,8 +1,9 @@
 //! Judging runs: what is recorded of a verdict, and the check command of the configuration.
 //!
 //! The command is the user's own, declared in their configuration file, and gets nothing of a
-//! recording as an argument: the run as JSON on its standard input, and its id in
-//! `AGENT_TRACE_RUN`. It may take a set time. Exit status 0 means right, 1 wrong; anything
+//! recording as an argument: the run on its standard input, as `show --format json` prints it,
+//! and its id in `AGENT_TRACE_CHECKED_RUN`. It may take a set time. Exit status 0 means right, 1
+//! wrong; anything
 //! else is a fault of the check, which leaves the run unjudged.
 //!
 //! - [`mod@command`]: running it within its bounds
@@ -11,8 +12,8 @@ mod command;
 
 use crate::config::{Check, Config};
 use crate::error::CommandError;
-use crate::render::story;
-use agent_trace_model::story::Story;
+use crate::query::Opened;
+use crate::render::json::{RunDocument, StepLine};
 use agent_trace_model::{Judge, RunId, Verdict};
 use agent_trace_store::state::{Decision, Entry, State};
 use agent_trace_store::{key, redact::Redactor};
@@ -27,9 +28,12 @@ const MOST_REASON: usize = 4 << 10;
 pub(crate) fn check(
     config: &Config,
     check: &Check,
-    story: &Story,
+    opened: &Opened,
 ) -> Result<Decision, CommandError> {
-    let json = story::document(story);
+    let (run, story) = (&opened.run, &opened.story);
+    let steps = story.steps.iter().map(|step| StepLine::of(story, step));
+    let document = RunDocument::of(run, story, steps.collect());
+    let json = serde_json::to_vec(&document).map_err(|error| CommandError::Output(error.into()))?;
     let (verdict, reason) = match command::run(check, config.store().root(), story.id, json) {
         Ok(Ended::Exit { code: 0, said }) => (Verdict::Right, said),
         Ok(Ended::Exit { code: 1, said }) => (Verdict::Wrong, said),

@@ -1,6 +1,6 @@
 //! Asking what was recorded, and opening the run that a command is about.
 
-use crate::config::Config;
+use crate::config::{Config, WORKSPACE};
 use crate::error::{CommandError, discreet};
 use crate::render::escape;
 use crate::render::time::{now, utc_offset};
@@ -13,13 +13,27 @@ use agent_trace_index::stats::Stats;
 use agent_trace_index::{Access, Runs, RunsError, Settings, opening};
 use agent_trace_model::RunId;
 use agent_trace_model::story::Story;
+use agent_trace_store::Store;
 use agent_trace_store::trace::{Session, SessionEntry};
 use owo_colors::OwoColorize;
 use std::io::Write;
 
 /// Asks whoever owns the index; this process, if nobody else does.
 pub(crate) fn ask(config: &Config, query: Query) -> Result<Reply, CommandError> {
-    let access = Access::brief(&config.store(), settings());
+    ask_in(&config.store(), query)
+}
+
+fn ask_in(store: &Store, query: Query) -> Result<Reply, CommandError> {
+    // Asking makes nothing: without a store there is nothing to be found.
+    if !store.root().is_dir() {
+        return match query {
+            Query::Runs(_) => Ok(Reply::Runs(RunsPage::default())),
+            Query::Stats(_) => Ok(Reply::Stats(Stats::default())),
+            Query::Run { .. } => Err(RunsError::Empty.into()),
+            _ => Err(RunsError::NoStore(store.root().to_owned()).into()),
+        };
+    }
+    let access = Access::brief(store, settings());
     match runtime()?.block_on(access.ask(query))? {
         Reply::Wrong(wrong) => Err(RunsError::from(wrong).into()),
         reply => Ok(reply),
@@ -37,14 +51,15 @@ fn settings() -> Settings {
 /// All runs that match a filter, newest first.
 pub(crate) fn runs(config: &Config, filter: Option<&str>) -> Result<RunsQuery, CommandError> {
     // A mistake in it is told here, where the place can be pointed at.
-    let filter = self::filter(filter)?;
+    let filter = self::filter(config, filter)?;
     Ok(RunsQuery {
-        workspace: workspace(config),
+        workspace: WORKSPACE.into(),
         filter: filter
             .map(|filter| filter.text().to_owned())
             .unwrap_or_default(),
         now: now(),
         offset: utc_offset(),
+        slow: slow(config),
         failed: false,
         probes: false,
         limit: 0,
@@ -80,11 +95,11 @@ pub(crate) fn cursor(text: Option<&str>) -> Result<Option<Cursor>, CommandError>
 }
 
 /// A filter from the command line.
-pub(crate) fn filter(text: Option<&str>) -> Result<Option<Filter>, CommandError> {
+pub(crate) fn filter(config: &Config, text: Option<&str>) -> Result<Option<Filter>, CommandError> {
     let settings = FilterSettings {
         now: now(),
         offset: utc_offset(),
-        ..FilterSettings::default()
+        slow: slow(config),
     };
     let parse = |text| Filter::parse_with(text, &settings);
     Ok(text.map(parse).transpose()?)
@@ -92,11 +107,15 @@ pub(crate) fn filter(text: Option<&str>) -> Result<Option<Filter>, CommandError>
 
 /// The run that is meant by `latest`, an id or a prefix of one.
 pub(crate) fn find(config: &Config, name: &str) -> Result<Found, CommandError> {
+    find_in(&config.store(), name)
+}
+
+fn find_in(store: &Store, name: &str) -> Result<Found, CommandError> {
     let query = Query::Run {
-        workspace: workspace(config),
+        workspace: WORKSPACE.into(),
         name: name.to_owned(),
     };
-    match ask(config, query)? {
+    match ask_in(store, query)? {
         Reply::Run(found) => Ok(*found),
         _ => Err(RunsError::Unknown(None).into()),
     }
@@ -114,8 +133,13 @@ pub(crate) struct Opened {
 
 /// Opens the run of this name.
 pub(crate) fn open(config: &Config, name: &str) -> Result<Opened, CommandError> {
-    let Found { run, files } = find(config, name)?;
-    let opened = opening::open(&config.store(), &run.row, &files)?;
+    open_in(&config.store(), name)
+}
+
+/// Opens the run of this name in another store.
+pub(crate) fn open_in(store: &Store, name: &str) -> Result<Opened, CommandError> {
+    let Found { run, files } = find_in(store, name)?;
+    let opened = opening::open(store, &run.row, &files)?;
     Ok(Opened {
         story: opened.story(&run.row),
         sessions: opened.sessions,
@@ -137,6 +161,7 @@ pub(crate) fn entries(
     Ok((run.row.id, opening::entries(&config.store(), &files)?))
 }
 
-fn workspace(config: &Config) -> String {
-    config.recording().workspace
+/// From which duration on a step is slow, in nanoseconds.
+fn slow(config: &Config) -> u64 {
+    u64::try_from(config.slow().0.as_nanos()).unwrap_or(u64::MAX)
 }

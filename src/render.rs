@@ -5,7 +5,6 @@
 pub(crate) mod escape;
 pub(crate) mod json;
 pub(crate) mod lines;
-pub(crate) mod story;
 
 pub(crate) mod summary;
 pub(crate) mod table;

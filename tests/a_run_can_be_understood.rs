@@ -114,10 +114,20 @@ fn recorded() -> Home {
     home
 }
 
+/// The ids of the runs, newest first.
+fn ids(home: &Home) -> Vec<String> {
+    let lines = home.ok(["runs", "--format", "jsonl"]);
+    let lines = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let id = |run: Value| run["run"].as_str().unwrap().to_owned();
+    lines.map(id).collect()
+}
+
 /// What a command prints, without what is different each time.
 #[track_caller]
 fn printed(home: &Home, words: &str) -> String {
-    let id = home.runs().remove(0).entry.id.to_string();
+    let id = ids(home).remove(0);
     let replace = [(&id[..], "RUN-ID"), (&id[..8], "RUN")];
     steady(&home.ok(words.split(' ')), &replace)
 }
@@ -291,8 +301,7 @@ fn diff_tells_two_runs_apart_and_finds_a_run_equal_to_itself() {
     other.insert(10, ('c', call(9, "stamp", &json!({}))));
     other.insert(11, ('s', text(9, "stamped")));
     relay(&home, &other);
-    let runs = home.runs();
-    let ids: Vec<String> = runs.iter().map(|run| run.entry.id.to_string()).collect();
+    let ids = ids(&home);
     let said = home.run(["diff", &ids[1], &ids[0]]);
     assert_eq!(said.code, 1, "{said:?}");
     let replace = [(&ids[1][..8], "RUN-A"), (&ids[0][..8], "RUN-B")];
@@ -382,10 +391,10 @@ fn nothing_that_was_recorded_can_steer_the_terminal() {
         ('s', result(3, &json!({bad: bad}))),
     ];
     relay(&home, &script);
-    let mut other = script.clone();
+    let mut other = script;
     other[5] = ('s', result(3, &json!({bad: "else"})));
     relay(&home, &other);
-    let id = home.runs()[1].entry.id.to_string();
+    let id = ids(&home).remove(1);
     for words in [
         "timeline latest".to_owned(),
         "explain latest".to_owned(),

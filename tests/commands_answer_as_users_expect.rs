@@ -109,6 +109,8 @@ fn an_id_that_names_two_runs_is_refused() {
     for process in pair {
         let mut header = header.clone();
         header.process = process;
+        // Of one client they would be one run.
+        header.client = None;
         let mut writer = Writer::create(&home.store(), header).unwrap();
         writer.append(&first, b"a line\n").unwrap();
         writer.flush().unwrap();
@@ -260,6 +262,7 @@ fn config_says_where_each_setting_comes_from() {
     redact.rule  none  default
     retention.max_age  30d  file
     retention.max_bytes  none  default
+    retention.max_sessions  none  default
     check.command  none  default
     check.timeout  1m  default
     steps.slow  10s  default

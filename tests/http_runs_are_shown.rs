@@ -75,8 +75,8 @@ fn conversation(home: &Home) -> Journal {
     j
 }
 
-fn printed(home: &Home, journal: &Journal, words: &str) -> String {
-    let id = journal.run().entry.id.to_string();
+fn printed(home: &Home, words: &str) -> String {
+    let id = home.newest();
     let text = home.ok(words.split(' '));
     steady(&text, &[(&id[..], "RUN-ID"), (&id[..8], "RUN")])
 }
@@ -84,12 +84,12 @@ fn printed(home: &Home, journal: &Journal, words: &str) -> String {
 #[test]
 fn an_http_run_is_printed_in_the_manner_of_strace() {
     let home = Home::new();
-    let journal = conversation(&home);
-    insta::assert_snapshot!(printed(&home, &journal, "runs"), @r#"
+    conversation(&home);
+    insta::assert_snapshot!(printed(&home, "runs"), @r#"
     RUN  STARTED  TIME  CLIENT  SERVER  CALLS  FAILED  STATUS
     RUN  DATE  1ms  editor  tools.example:9000  2  1  failed: fetch (step 7)
     "#);
-    insta::assert_snapshot!(printed(&home, &journal, "show latest -n"), @r#"
+    insta::assert_snapshot!(printed(&home, "show latest -n"), @r#"
     run RUN editor → tools.example:9000, DATE
     http: 127.0.0.1:8000 → http://tools.example:9000/mcp
     MCP 2025-11-25, tied together by a session id, inspector/2.0 (linux)
@@ -103,7 +103,7 @@ fn an_http_run_is_printed_in_the_manner_of_strace() {
     8 TIME tools.example:9000 DELETE /mcp = 200 <0.1>
     end failed: fetch (step 7) (the client closed the session)
     "#);
-    insta::assert_snapshot!(printed(&home, &journal, "show latest --frames"), @r#"
+    insta::assert_snapshot!(printed(&home, "show latest --frames"), @r#"
     FRAME  EXCHANGE  TIME  FROM  FRAMING  BYTES  REDACTED  FLAGS
     3  1  DATE  client  body  72  0
     7  2  DATE  client  body  72  0
@@ -116,15 +116,15 @@ fn an_http_run_is_printed_in_the_manner_of_strace() {
     31  7  DATE  server  body  30  0
     "#);
     // One that has ended is followed at once.
-    let followed = printed(&home, &journal, "show latest -f -n");
-    assert_eq!(followed, printed(&home, &journal, "show latest -n"));
+    let followed = printed(&home, "show latest -f -n");
+    assert_eq!(followed, printed(&home, "show latest -n"));
 }
 
 #[test]
 fn the_heads_of_exchanges_are_printed_escaped() {
     let home = Home::new();
-    let journal = conversation(&home);
-    let heads = printed(&home, &journal, "show latest --http");
+    conversation(&home);
+    let heads = printed(&home, "show latest --http");
     let of = |number: u32| {
         let start = heads.find(&format!("exchange {number} ")).unwrap();
         let end = heads[start..]
@@ -168,7 +168,11 @@ fn the_json_of_an_http_run_has_all_of_it() {
     let home = Home::new();
     let journal = conversation(&home);
     let listed = &home.json(["runs", "--format", "json"])[0];
-    assert_eq!(listed["run"], journal.run().entry.id.to_string());
+    let id = journal.run().entry.id.to_string();
+    assert!(listed["aliases"].as_array().unwrap().contains(&json!(id)));
+    assert_eq!(listed["standing"], "ended");
+    let shown = home.json(["show", &id, "--format", "json"]);
+    let session = &shown["sessions"][0];
     for (member, value) in [
         ("transport", json!("http")),
         ("client", json!("editor")),
@@ -181,9 +185,9 @@ fn the_json_of_an_http_run_has_all_of_it() {
         ("exchanges", json!(8)),
         ("standing", json!("ended")),
     ] {
-        assert_eq!(listed[member], value, "{member}");
+        assert_eq!(session[member], value, "{member}");
     }
-    let steps = &home.json(["show", "latest", "--format", "json"])["steps"];
+    let steps = &shown["steps"];
     assert_eq!(steps[0]["http_status"], 401);
     assert_eq!(steps[0]["exchange"], 1);
     assert_eq!(steps[0].get("rounds"), None);

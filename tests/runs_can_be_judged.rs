@@ -58,7 +58,7 @@ fn a_verdict_counts_before_what_happened_and_is_shown_beside_it() {
     let said = steady(&said, &[(&well[..8], "RUN")]);
     assert_eq!(
         said,
-        "run RUN judged wrong by a person: the answer is a lie\n"
+        "run RUN judged wrong by a person: the answer is a lie"
     );
     assert_eq!(failed_runs(), 2);
     home.ok(["verdict", "latest", "right"]);
@@ -120,7 +120,7 @@ fn a_check_command_judges_by_its_exit_status() {
     assert!(none.err.contains("declares no check command"), "{none:?}");
     configure(
         &home,
-        "grep -q '\"outcome\":\"tool_error\"' && echo \"$AGENT_TRACE_RUN has an error\" && exit 1\n\
+        "grep -q '\"outcome\":\"tool_error\"' && echo \"$AGENT_TRACE_CHECKED_RUN has an error\" && exit 1\n\
          exit 0\n",
         "60s",
     );
@@ -180,8 +180,11 @@ fn a_verdict_that_was_acknowledged_survives_kill() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(u64::from(round % 20)));
-        let _ = child.kill();
+        // Every fifth is let be.
+        if round % 5 > 0 {
+            std::thread::sleep(Duration::from_millis(u64::from(round % 20)));
+            let _ = child.kill();
+        }
         if child.wait().unwrap().success() {
             acknowledged.push(reason);
         }
@@ -189,6 +192,7 @@ fn a_verdict_that_was_acknowledged_survives_kill() {
     home.ok(["verdict", "latest", "wrong", "--reason", "the last"]);
     let entries = State::of(&home.store()).entries().unwrap();
     assert_eq!(entries.damaged, 0);
+    assert!(acknowledged.len() >= 8);
     let reasons: Vec<&str> = entries
         .all
         .iter()

@@ -75,7 +75,7 @@ fn conversation(home: &Home) {
 /// What a command prints, without what is different each time.
 fn printed(home: &Home, words: &str) -> String {
     let run = home.runs().remove(0);
-    let id = run.entry.id.to_string();
+    let id = home.newest();
     let command = run.opening.command.join(" ");
     let text = home.ok(words.split(' '));
     let replace = [(&id[..], "RUN-ID"), (&id[..8], "RUN"), (&command, "SERVER")];
@@ -184,17 +184,17 @@ fn the_json_of_a_run_has_all_of_it() {
     let run = home.only_run();
     let listed = home.json(["runs", "--format", "json"]);
     let listed = &listed[0];
-    assert_eq!(listed["run"], run.entry.id.to_string());
-    assert_eq!(listed["session"], run.entry.session.to_string());
-    assert_eq!(listed["client"], "editor");
-    assert_eq!(listed["server"], "notes");
+    let alias = json!(run.entry.id.to_string());
+    assert!(listed["aliases"].as_array().unwrap().contains(&alias));
+    let session = json!([run.entry.session.to_string()]);
+    assert_eq!(listed["session_ids"], session);
+    assert_eq!(listed["clients"], json!(["editor"]));
+    assert_eq!(listed["servers"], json!(["notes"]));
     assert_eq!(listed["standing"], "ended");
     assert_eq!(
         (&listed["calls"], &listed["failed_calls"]),
         (&json!(7), &json!(3))
     );
-    assert_eq!(listed["exit_code"], 0);
-    assert_eq!(listed["redacted"], true);
     assert_eq!(
         (&listed["gaps"], &listed["damaged"]),
         (&json!(0), &json!(0))
@@ -208,7 +208,10 @@ fn the_json_of_a_run_has_all_of_it() {
 
     let whole = home.json(["show", "latest", "--format", "json"]);
     assert_eq!(whole["run"], listed["run"]);
-    assert_eq!(whole["stderr"], json!(["a warning\n", "another\n"]));
+    let session = &whole["sessions"][0];
+    assert_eq!(session["stderr"], json!(["a warning", "another"]));
+    assert_eq!(session["exit_code"], 0);
+    assert_eq!(session["redacted"], true);
     let lines = home.ok(["show", "latest", "--format", "jsonl"]);
     let lines: Vec<Value> = lines
         .lines()

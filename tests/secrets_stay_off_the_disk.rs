@@ -484,10 +484,8 @@ fn without_redaction_the_trace_says_so() {
     let shown = home.ok(["show", "latest"]);
     assert!(shown.contains("recorded without redaction"), "{shown}");
     assert!(shown.contains(&secret.text), "{shown}");
-    assert_eq!(
-        home.json(["runs", "--format", "json"])[0]["redacted"],
-        false
-    );
+    let document = home.json(["show", "latest", "--format", "json"]);
+    assert_eq!(document["sessions"][0]["redacted"], false);
     let found = home.run(["redact", "--run", "latest"]);
     assert_eq!(found.code, 1, "{found:?}");
     assert!(found.out.contains("[REDACTED:github-token:"), "{found:?}");

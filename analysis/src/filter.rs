@@ -270,7 +270,7 @@ impl Expression {
                 }
                 any
             }
-            Self::Not(part) => part.ask(atom).not(),
+            Self::Not(part) => !part.ask(atom),
             Self::Atom(it) => atom(it),
         }
     }

@@ -22,6 +22,10 @@ pub const SLOW_FACTOR: u64 = 5;
 /// What takes less is not slow by the run's median, in nanoseconds.
 pub const SLOW_LEAST: u64 = 100_000_000;
 
+/// What overlaps for no longer is not said to go on at once, in nanoseconds: clocks are not so
+/// exact.
+pub const OVERLAP: u64 = 1_000_000;
+
 /// How many answered requests it takes to speak of a median.
 pub const SLOW_SAMPLE: usize = 5;
 
@@ -143,11 +147,14 @@ pub struct Idle {
 /// How a run went in time.
 #[must_use]
 pub fn of(story: &Story, limits: Limits) -> Timeline {
-    let started = story.started();
+    // A session is noted a moment after its first message was read.
+    let first = story.steps.iter().map(|step| step.wall).min();
+    let last = story.steps.iter().map(Step::ended).max().unwrap_or(0);
+    let started = first.map_or(story.started(), |first| first.min(story.started()));
     let median = median(&story.steps);
     let mut line = Timeline {
         started,
-        duration: story.last().saturating_sub(started),
+        duration: story.last().max(last).saturating_sub(started),
         median,
         ..Timeline::default()
     };
@@ -349,11 +356,23 @@ mod tests {
         assert_eq!(line.idle, [idle]);
         assert_eq!((line.busy, line.duration), (40 * MS, 20_060 * MS));
         let live = {
-            let mut story = story.clone();
+            let mut story = story;
             story.sessions[0].standing = Standing::Live;
             of(&story, Limits::default())
         };
         assert_eq!(live.phases.len(), 4);
+    }
+
+    #[test]
+    fn a_session_that_was_noted_late_began_with_its_first_step() {
+        let mut story = Tale::new().call("a", "{}").result("{}").told();
+        for session in &mut story.sessions {
+            (session.started, session.last) = (session.started + 5 * MS, session.started);
+        }
+        let line = of(&story, Limits::default());
+        let bar = &line.phases[0].bars[0];
+        assert_eq!((bar.started, bar.ended), (0, Some(10 * MS)));
+        assert_eq!(line.duration, 10 * MS);
     }
 
     #[test]

@@ -13,7 +13,8 @@ const MOST_SEALED: f64 = 0.5;
 pub(crate) fn run(place: &Place, there: &There) -> Result<Vec<Measured>> {
     let store = place.store();
     drop_index(&store)?;
-    let built = place.run(["index", "rebuild"])?;
+    // Whoever asks first makes it.
+    let built = place.run(["runs", "-n", "1"])?;
     let seconds = built.took.as_secs_f64();
     let (_, index) = disk_use(&store.index())?;
     let (_, all) = disk_use(store.root())?;

@@ -2,11 +2,13 @@
 
 use crate::Result;
 use crate::place::{Place, Ran};
+use crate::reading::count;
 use crate::report::{Goal, Measured};
 use crate::scale::Scale;
 use crate::stats::median;
 use crate::strace;
 use crate::verdict::Recorded;
+use serde_json::Value;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -43,16 +45,17 @@ pub(crate) fn run(scale: &Scale) -> Result<Option<Vec<Measured>>> {
     let ids = strace::write(&folder, SESSIONS, EVENTS, scale.plan.seed)?;
     let import: [OsString; 2] = ["import".into(), folder.clone().into()];
     let imported = place.run(import)?;
-    place.run(["index", "rebuild"])?;
+    let listed = place.run(["runs", "-n", "0", "--format", "jsonl"])?.out;
+    let newest: Value = serde_json::from_str(listed.lines().next().ok_or("no runs")?)?;
+    let ours = newest["run"].as_str().unwrap_or_default().to_owned();
     let mut lines = vec![Measured {
         what: "importing all its sessions, ms".into(),
         goal: Goal::None,
         value: imported.milliseconds(),
         detail: format!("{SESSIONS} sessions of {EVENTS} events"),
-        recorded: found(&place)?,
+        recorded: count("runs", listed.lines().count() as u64, SESSIONS as u64),
         gaps_allowed: false,
     }];
-    let ours = newest(&place)?;
     let theirs = ids.last().ok_or("no sessions")?;
     for question in questions(theirs, &ours) {
         lines.push(compare(&place, &folder, &question)?);
@@ -84,6 +87,7 @@ fn questions(theirs: &str, ours: &str) -> Vec<Question> {
             &format!("timeline {theirs}"),
             &format!("timeline {ours}"),
         ),
+        question("tree", &format!("tree {theirs}"), &format!("tree {ours}")),
         question("dashboard", "dashboard", "stats"),
     ]
 }
@@ -98,12 +102,11 @@ fn compare(place: &Place, folder: &Path, question: &Question) -> Result<Measured
             .env("DO_NOT_TRACK", "1");
         ran(&mut command)
     })?;
-    let ours = take(OUR_TURNS, || place.run(&question.ours).map(|ran: Ran| ran.out))?;
+    let ours = take(OUR_TURNS, || {
+        place.run(&question.ours).map(|ran: Ran| ran.out)
+    })?;
     Ok(Measured {
-        what: format!(
-            "{}: agent-strace's wall time, × ours",
-            question.what
-        ),
+        what: format!("{}: agent-strace's wall time, × ours", question.what),
         goal: Goal::None,
         value: theirs.wall / ours.wall,
         detail: format!(
@@ -137,7 +140,9 @@ fn cpu_of_children() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let rest = stat.rsplit_once(')').unwrap_or_default().1;
     let of_children = rest.split_ascii_whitespace().skip(13).take(2);
-    let ticks: u64 = of_children.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    let ticks: u64 = of_children
+        .filter_map(|ticks| ticks.parse::<u64>().ok())
+        .sum();
     ticks as f64 * 10.0
 }
 

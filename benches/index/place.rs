@@ -81,6 +81,14 @@ impl Place {
         Ok(place)
     }
 
+    /// A temporary folder without a store.
+    pub(crate) fn empty(scale: &Scale) -> Result<Self> {
+        Self::new(&Scale {
+            plan: scale.plan,
+            keep: None,
+        })
+    }
+
     pub(crate) fn store(&self) -> Store {
         Store::at(self.path("store"))
     }

@@ -89,12 +89,12 @@ fn questions(place: &Place, there: &There) -> Result<Vec<Question>> {
 
 /// The id of a run of 1,000 steps.
 fn long_run(place: &Place) -> Result<String> {
-    let all = place.run(["runs", "--format", "jsonl", "--limit", "0"])?;
+    let all = place.run(["runs", "-n", "0", "--format", "jsonl"])?;
     for line in all.out.lines() {
         let run: Value = serde_json::from_str(line)?;
         let steps = run["steps"].as_u64().unwrap_or_default();
         if (STEPS.0..=STEPS.1).contains(&steps) {
-            return Ok(run["id"].as_str().unwrap_or_default().to_owned());
+            return Ok(run["run"].as_str().unwrap_or_default().to_owned());
         }
     }
     Err("no run of 1,000 steps".into())
@@ -158,7 +158,7 @@ fn is_right(place: &Place, question: &Question) -> Result<Recorded> {
     let mut words = question.words.clone();
     words.extend(["--format", "jsonl"].map(Into::into));
     if words[0] != "show" {
-        words.extend(["--limit", "0"].map(Into::into));
+        words.extend(["-n", "0"].map(Into::into));
     }
     let found = place.run(&words)?.out.lines().count() as u64;
     Ok(match question.answers {

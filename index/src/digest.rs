@@ -3,7 +3,7 @@
 //! The same code reads a journal that grows and one that is finished, record by record, so
 //! that an index that follows is equal to one that is made anew.
 //!
-//! - [`part`]: what is counted between two pauses
+//! - `part`: what is counted between two pauses
 //! - [`wire_keys`]: what requests say of the conversation that they belong to
 
 mod part;

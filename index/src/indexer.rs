@@ -8,9 +8,9 @@
 //! which is read again by whoever takes the index over. Either way the same code makes the
 //! rows, so they are equal.
 //!
-//! - [`files`]: what is on the disk, and what of it is new
-//! - [`growing`]: journals that are being written
-//! - [`write`]: rows, and the runs that they make up
+//! - `files`: what is on the disk, and what of it is new
+//! - `growing`: journals that are being written
+//! - `write`: rows, and the runs that they make up
 //! - [`verify`]: an index compared with one that is made anew
 //! - [`events`]: waiting for something to happen
 
@@ -31,6 +31,7 @@ use agent_trace_store::trace::flow::Flow;
 use agent_trace_store::trace::is_live;
 use files::Files;
 use growing::Growing;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::num::NonZero;
@@ -71,7 +72,8 @@ pub enum IndexError {
 }
 
 /// What was done to bring an index up to date.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Progress {
     /// Processes of which something was read or removed.
     pub processes: u64,

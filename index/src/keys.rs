@@ -15,6 +15,7 @@
 //! K workspace 0 key(16) process ordinal part KeyRow        parts of sessions by what joins them
 //! M process ordinal part                     (workspace, run): which run a part belongs to
 //! D folder                                   when it was changed when it was read
+//! U process                                  why files of it cannot be read, where any cannot
 //! ```
 
 use crate::rows::GroupKey;
@@ -40,6 +41,8 @@ pub mod kind {
     pub const MEMBER: u8 = b'M';
     /// Folders of journals: when each was changed when it was read.
     pub const FOLDER: u8 = b'D';
+    /// Processes of which files cannot be read, and why.
+    pub const UNREADABLE: u8 = b'U';
 }
 
 /// The key of the row that says what the others were made by.
@@ -60,6 +63,17 @@ pub fn run(workspace: &str, run: RunId) -> Vec<u8> {
     let mut key = runs_of(workspace);
     key.extend_from_slice(run.as_bytes());
     key
+}
+
+/// The workspace and the run in the key of a run.
+#[must_use]
+pub fn run_in(key: &[u8]) -> Option<(String, RunId)> {
+    let (run, rest) = key
+        .split_last_chunk::<16>()
+        .map(|(rest, run)| (run, rest))?;
+    let workspace = rest.strip_prefix(&[kind::RUN])?.strip_suffix(&[0])?;
+    let workspace = str::from_utf8(workspace).ok()?.to_owned();
+    Some((workspace, RunId::from_bytes(*run)))
 }
 
 /// The prefix of a workspace's runs by time.
@@ -97,6 +111,12 @@ pub fn alias(alias: RunId) -> Vec<u8> {
     let mut key = vec![kind::ALIAS];
     key.extend_from_slice(alias.as_bytes());
     key
+}
+
+/// The key of why files of a process cannot be read.
+#[must_use]
+pub fn unreadable(process: ProcessId) -> Vec<u8> {
+    of_process(kind::UNREADABLE, process)
 }
 
 /// The prefix of a process's sessions.

@@ -11,8 +11,8 @@
 //! - [`runs`]: asking, wherever the index is
 //! - [`protocol`]: what is asked and answered
 //! - [`local`]: questions answered from the index itself: [`listing`] (which runs),
-//!   [`finding`] (the one that is meant), [`stats`] (what tools did), `facts` (what a row tells
-//!   to a filter)
+//!   [`finding`] (the one that is meant), [`stats`] (what tools did), `table` (what of a
+//!   row filters ask for, in memory)
 //! - [`opening`]: from a row to the run's story
 //! - [`owner`]: one process has the index at a time
 //! - [`access`]: the way to it, whoever that is
@@ -32,7 +32,6 @@ pub mod rows;
 pub mod access;
 #[cfg(unix)]
 pub mod control;
-mod facts;
 pub mod finding;
 pub mod listing;
 pub mod local;
@@ -42,6 +41,7 @@ mod place;
 pub mod protocol;
 pub mod runs;
 pub mod stats;
+mod table;
 mod turns;
 
 pub use access::Access;

@@ -1,16 +1,16 @@
 //! Which runs: by filter, page by page, newest first.
 //!
-//! Rows decide as much as they can ([`Facts`]); only a run about which they cannot is opened.
+//! Rows decide as much as they can (`table`); only a run about which they cannot is opened.
 //! Before that the word filters of its files are asked. Runs are looked at in blocks, those
 //! that have to be opened on all processors.
 
-use crate::facts::Facts;
-use crate::keys;
+use crate::keys::{self, kind};
 use crate::local::Local;
 use crate::opening;
 use crate::protocol::Fit;
 use crate::rows::{self, RunRow};
 use crate::runs::RunsError;
+use crate::table::{Facts, Names};
 use agent_trace_analysis::filter::{Filter, Settings, Ternary};
 use agent_trace_model::{RunId, Verdict};
 use agent_trace_store::search::Words;
@@ -21,6 +21,8 @@ use std::str::FromStr;
 
 /// How many runs are looked at together.
 const BLOCK: usize = 256;
+/// The most files that are told of that cannot be read.
+const MOST_WARNINGS: usize = 100;
 /// The most runs of a page.
 pub const MOST: usize = 1_000;
 
@@ -37,6 +39,9 @@ pub struct RunsQuery {
     /// Seconds east of UTC, of times in the filter without a zone.
     #[serde(default)]
     pub offset: i32,
+    /// From which duration on a step is slow, in nanoseconds.
+    #[serde(default = "slow")]
+    pub slow: u64,
     /// Only those that failed.
     #[serde(default)]
     pub failed: bool,
@@ -155,10 +160,26 @@ struct Asked<'a> {
     words: Words,
 }
 
-/// What is known of a run when its row was looked at.
-enum Looked {
-    Is(Listed),
-    May(Listed),
+impl Asked<'_> {
+    /// Whether a run matches as far as its row tells: for sure, or not known; none where it
+    /// does not.
+    fn ask(&self, facts: &Facts<'_>) -> Option<bool> {
+        if self.query.failed && !facts.is_failed() {
+            return None;
+        }
+        match self.filter.maybe_run(facts) {
+            Ternary::No => None,
+            Ternary::Maybe => Some(false),
+            Ternary::Yes => Some(true),
+        }
+    }
+}
+
+/// A run that matches, or may match.
+struct Looked {
+    run: Listed,
+    /// Whether it is known that it does.
+    sure: bool,
 }
 
 impl Local {
@@ -174,13 +195,12 @@ impl Local {
         };
         let limit = query.limit.clamp(1, MOST);
         let (mut page, mut fit) = (RunsPage::default(), Fit::default());
+        if query.cursor.is_none() {
+            self.unreadable(&mut page.warnings)?;
+        }
         let mut cursor = query.cursor;
         loop {
-            // A page is looked for in small blocks first: what it takes may be among the first.
-            let block = BLOCK.min(limit.max(16) * 2);
-            let keys = self.block(query, cursor, block)?;
-            let more = keys.len() == block;
-            let looked = self.look(&asked, keys, &mut cursor)?;
+            let (looked, more) = self.look(&asked, &mut cursor, BLOCK.min(limit.max(16) * 2))?;
             for (at, run, is) in self.decide(&asked, looked, &mut page.warnings) {
                 if !is {
                     continue;
@@ -191,20 +211,95 @@ impl Local {
                 page.cursor = Some(at);
                 page.runs.push(run);
             }
-            let enough = query.last > 0 && cursor.is_some_and(|at| at.seen >= query.last);
-            if !more || enough {
+            if !more {
                 page.cursor = None;
                 return Ok(page);
             }
         }
     }
 
-    /// The places of the next runs.
+    /// The next runs that match or may match, and whether there are more to look at.
+    fn look(
+        &self,
+        asked: &Asked<'_>,
+        cursor: &mut Option<Cursor>,
+        block: usize,
+    ) -> Result<(Vec<(Cursor, Looked)>, bool), RunsError> {
+        let (query, mut looked) = (asked.query, Vec::new());
+        let is_enough = |seen| query.last > 0 && seen >= query.last;
+        let mut more = true;
+        if let Some(table) = &*self.watched().table() {
+            let after = cursor.map(|at| (at.started, at.run));
+            let mut runs = table.after(&query.workspace, after);
+            while looked.len() < block {
+                let seen = cursor.map_or(0, |at| at.seen);
+                let next = runs.next().filter(|_| !is_enough(seen));
+                let Some((started, run, entry)) = next else {
+                    more = false;
+                    break;
+                };
+                let counts = query.probes || !entry.probe;
+                let seen = seen + usize::from(counts);
+                let at = Cursor { started, run, seen };
+                *cursor = Some(at);
+                if !counts {
+                    continue;
+                }
+                let verdict = self.verdict([run].into_iter().chain(entry.aliases()));
+                let facts = table.facts((started, run, entry), verdict);
+                if let Some(sure) = asked.ask(&facts)
+                    && let Some(row) = self.row(&query.workspace, run)?
+                {
+                    looked.push((
+                        at,
+                        Looked {
+                            run: self.listed(row),
+                            sure,
+                        },
+                    ));
+                }
+            }
+            return Ok((looked, more));
+        }
+        let mut names = Names::default();
+        for (started, run) in self.block(query, *cursor, block, &mut more)? {
+            let seen = cursor.map_or(0, |at| at.seen);
+            if is_enough(seen) {
+                more = false;
+                break;
+            }
+            let mut at = Cursor { started, run, seen };
+            let row = self.row(&query.workspace, run)?;
+            if let Some(row) = row.filter(|row| query.probes || !row.probe) {
+                at.seen += 1;
+                let entry = names.entry(&row);
+                let run = self.listed(row);
+                let facts = names.facts((started, run.row.id, &entry), run.verdict());
+                let sure = asked.ask(&facts);
+                looked.extend(sure.map(|sure| (at, Looked { run, sure })));
+            }
+            *cursor = Some(at);
+        }
+        Ok((looked, more))
+    }
+
+    /// Why files cannot be read.
+    fn unreadable(&self, warnings: &mut Vec<String>) -> Result<(), RunsError> {
+        self.engine()
+            .scan(&[kind::UNREADABLE], None, &mut |_, why| {
+                warnings.extend(rows::decode::<Vec<String>>(why).unwrap_or_default());
+                warnings.len() < MOST_WARNINGS
+            })?;
+        Ok(())
+    }
+
+    /// The places of the next runs, and whether there may be more.
     fn block(
         &self,
         query: &RunsQuery,
         after: Option<Cursor>,
         most: usize,
+        more: &mut bool,
     ) -> Result<Vec<(u64, RunId)>, RunsError> {
         let prefix = keys::times_of(&query.workspace);
         let after = after.map(|at| keys::time(&query.workspace, at.started, at.run));
@@ -214,45 +309,13 @@ impl Local {
                 found.extend(keys::run_at(&prefix, key));
                 found.len() < most
             })?;
+        *more = found.len() == most;
         Ok(found)
     }
 
-    /// Looks at the rows of these runs, and takes those that match or may match.
-    fn look(
-        &self,
-        asked: &Asked<'_>,
-        keys: Vec<(u64, RunId)>,
-        cursor: &mut Option<Cursor>,
-    ) -> Result<Vec<(Cursor, Looked)>, RunsError> {
-        let query = asked.query;
-        let mut looked = Vec::new();
-        for (started, run) in keys {
-            let seen = cursor.map_or(0, |at| at.seen);
-            if query.last > 0 && seen >= query.last {
-                break;
-            }
-            let mut at = Cursor { started, run, seen };
-            let row = self.engine().get(&keys::run(&query.workspace, run))?;
-            let row: Option<RunRow> = row.as_deref().and_then(rows::decode);
-            if let Some(row) = row.filter(|row| query.probes || !row.probe) {
-                at.seen += 1;
-                let run = self.listed(row);
-                let verdict = run.verdict();
-                let failed = run.failed();
-                let facts = Facts {
-                    row: &run.row,
-                    verdict,
-                };
-                match asked.filter.maybe_run(&facts) {
-                    _ if query.failed && !failed => {}
-                    Ternary::No => {}
-                    Ternary::Yes => looked.push((at, Looked::Is(run))),
-                    Ternary::Maybe => looked.push((at, Looked::May(run))),
-                }
-            }
-            *cursor = Some(at);
-        }
-        Ok(looked)
+    fn row(&self, workspace: &str, run: RunId) -> Result<Option<RunRow>, RunsError> {
+        let row = self.engine().get(&keys::run(workspace, run))?;
+        Ok(row.as_deref().and_then(rows::decode))
     }
 
     /// Opens the runs that may match.
@@ -263,14 +326,15 @@ impl Local {
         warnings: &mut Vec<String>,
     ) -> Vec<(Cursor, Listed, bool)> {
         let threads = std::thread::available_parallelism().map_or(1, Into::into);
-        let open = looked.iter().filter(|(_, l)| matches!(l, Looked::May(_)));
+        let open = looked.iter().filter(|(_, looked)| !looked.sure);
         let threads = threads.min(open.count()).max(1);
-        let decide = |(at, looked): (Cursor, Looked)| match looked {
-            Looked::Is(run) => (at, run, Ok(true)),
-            Looked::May(run) => {
-                let is = self.matches(asked, &run);
-                (at, run, is)
-            }
+        let decide = |(at, Looked { run, sure }): (Cursor, Looked)| {
+            let is = if sure {
+                Ok(true)
+            } else {
+                self.matches(asked, &run)
+            };
+            (at, run, is)
         };
         let decided: Vec<_> = if threads == 1 {
             looked.into_iter().map(decide).collect()
@@ -300,12 +364,16 @@ impl Local {
     }
 }
 
+fn slow() -> u64 {
+    agent_trace_analysis::outcomes::SLOW
+}
+
 /// The filter of a query.
 pub(crate) fn parse(query: &RunsQuery) -> Result<Filter, RunsError> {
     let settings = Settings {
         now: query.now,
         offset: query.offset,
-        ..Settings::default()
+        slow: query.slow,
     };
     Filter::parse_with(&query.filter, &settings)
         .map_err(|error| RunsError::Wrong(error.to_string()))

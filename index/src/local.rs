@@ -8,6 +8,8 @@ use crate::listing::Listed;
 use crate::protocol::{Query, Reply, Status};
 use crate::rows::RunRow;
 use crate::runs::{Asked, Runs, RunsError};
+use crate::table::Watched;
+use agent_trace_model::{RunId, Verdict};
 use agent_trace_store::State;
 use agent_trace_store::Store;
 use agent_trace_store::state::Verdicts;
@@ -24,6 +26,7 @@ pub struct Local {
 
 struct Inner {
     engine: Arc<dyn Engine>,
+    watched: Arc<Watched>,
     store: Store,
     /// After so long a pause, in nanoseconds, a client begins a new run.
     idle: u64,
@@ -62,8 +65,11 @@ impl Local {
             path,
             ..Status::default()
         };
+        let watched = Arc::new(Watched::new(engine));
+        let engine: Arc<dyn Engine> = Arc::<Watched>::clone(&watched);
         let inner = Inner {
             engine,
+            watched,
             store: store.clone(),
             idle,
             indexer: Mutex::new(None),
@@ -109,6 +115,8 @@ impl Local {
                 found.map(|found| Reply::Run(Box::new(found)))
             }
             Query::Stats(query) => self.stats(query).map(Reply::Stats),
+            Query::Rebuild => self.rebuild().map(Reply::Rebuilt),
+            Query::Verify => self.verify().map(Reply::Verified),
         };
         answered.or_else(|error| match error.wrong() {
             Some(wrong) => Ok(Reply::Wrong(wrong)),
@@ -172,7 +180,7 @@ impl Local {
         let events = Events::new(self.store());
         while !stop.load(Ordering::Relaxed) {
             match self.refresh() {
-                Ok(_) => {}
+                Ok(_) => self.keep_in_memory()?,
                 Err(RunsError::Store(error)) => {
                     tracing::warn!("the journals cannot be listed: {error}");
                 }
@@ -197,6 +205,28 @@ impl Local {
             *indexer = Some(Indexer::new(self.store(), engine, self.inner.idle)?);
         }
         Ok(indexer)
+    }
+
+    /// Has what filters ask for in memory from now on: for a process that lives long.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn keep_in_memory(&self) -> Result<(), RunsError> {
+        Ok(self.inner.watched.load()?)
+    }
+
+    pub(crate) fn watched(&self) -> &Watched {
+        &self.inner.watched
+    }
+
+    /// What was decided about a run that goes by these ids.
+    pub(crate) fn verdict(&self, ids: impl Iterator<Item = RunId>) -> Verdict {
+        let verdicts = self
+            .inner
+            .verdicts
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        verdicts.verdict(ids)
     }
 
     /// A run with what was decided about it.

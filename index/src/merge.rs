@@ -4,8 +4,8 @@ use crate::digest::{longer, name};
 use crate::group::{Atom, Group};
 use crate::rows::tally::{MOST_APART, MOST_NAMED};
 use crate::rows::{
-    Call, Counts, Failed, Failure, Marks, MethodTally, PostTally, RunRow, SessionRow, Slice, Tally,
-    ToolTally, Tries, TurnRow,
+    Call, Counts, Failed, Failure, GroupKey, Marks, MethodTally, PostTally, RunRow, SessionRow,
+    Slice, Tally, ToolTally, Tries, TurnRow,
 };
 use agent_trace_model::step::StepKind;
 use agent_trace_model::story::Standing;
@@ -78,6 +78,7 @@ pub fn run(
         .methods
         .iter()
         .any(|m| m.from == Stream::ClientToServer);
+    let is_named = matches!(group.key, GroupKey::Marked(_));
     let asked = clients || !tally.tools.is_empty();
     RunRow {
         id: group.id,
@@ -89,7 +90,7 @@ pub fn run(
         last: last.max(started),
         standing,
         not_started: each().any(not_started),
-        probe: asked && !tally.acts && failed == 0,
+        probe: asked && !is_named && !tally.acts && failed == 0,
         clients: names(each().map(|session| &session.client)),
         servers,
         transports: names(each().map(|session| &session.transport)),

@@ -14,6 +14,8 @@
 //! and no error: it then looks the same wherever it was found out.
 
 use crate::finding::Found;
+use crate::indexer::Progress;
+use crate::indexer::verify::Difference;
 use crate::listing::{RunsPage, RunsQuery};
 use crate::stats::Stats;
 use serde::{Deserialize, Serialize};
@@ -48,6 +50,10 @@ pub enum Query {
     },
     /// What tools did in the runs that match.
     Stats(RunsQuery),
+    /// Make the index anew.
+    Rebuild,
+    /// Compare the index with one that is made anew.
+    Verify,
 }
 
 /// An answer.
@@ -63,6 +69,10 @@ pub enum Reply {
     Run(Box<Found>),
     /// To [`Query::Stats`].
     Stats(Stats),
+    /// To [`Query::Rebuild`].
+    Rebuilt(Progress),
+    /// To [`Query::Verify`].
+    Verified(Vec<Difference>),
     /// To any: the user asked for something that cannot be.
     Wrong(Wrong),
 }

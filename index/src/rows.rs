@@ -129,6 +129,7 @@ pub struct SessionRow {
     /// How it stands.
     pub standing: Standing,
     /// How it ended, if it did and that was recorded.
+    #[serde(with = "compact::end")]
     pub end: Option<End>,
     /// Whether its beginning was removed because it was too old.
     pub clipped: bool,

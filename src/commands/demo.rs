@@ -7,10 +7,11 @@ pub(crate) mod server;
 use crate::cli::Demo;
 use crate::config::Flags;
 use crate::error::{CommandError, exit};
+use crate::query::{self, Opened};
 use crate::render::{lines, short, status};
 use agent_trace_analysis::outcomes::failures;
 use agent_trace_store::Store;
-use agent_trace_store::trace::{Session, Sessions, story};
+use agent_trace_store::trace::Sessions;
 use client::Client;
 use owo_colors::OwoColorize;
 use serde_json::json;
@@ -44,8 +45,12 @@ pub(crate) fn run(args: &Demo, flags: &Flags) -> Result<u8, CommandError> {
             hint: "`agent-trace --store DIR doctor` says what is wrong with a store",
         });
     }
-    for entry in made.iter().rev() {
-        print(&mut out, &store.open(entry)?, args)?;
+    for session in made.iter().rev() {
+        print(
+            &mut out,
+            &query::open_in(&store, &session.id.to_string())?,
+            args,
+        )?;
     }
     let place = if flags.store.is_some() || !folder.to_string_lossy().contains(' ') {
         folder.display().to_string()
@@ -86,10 +91,10 @@ fn program() -> String {
     }
 }
 
-fn print(out: &mut impl Write, session: &Session, args: &Demo) -> io::Result<()> {
-    let story = story::of(session.entry.id, Vec::new(), &[session]);
-    let failures = failures(&story);
-    let status = status(&story, &failures);
+fn print(out: &mut impl Write, run: &Opened, args: &Demo) -> io::Result<()> {
+    let story = &run.story;
+    let failures = failures(story);
+    let status = status(story, &failures);
     let status = if failures.is_empty() {
         status.green().to_string()
     } else {
@@ -102,13 +107,13 @@ fn print(out: &mut impl Write, session: &Session, args: &Demo) -> io::Result<()>
         numbers: true,
         stderr: true,
     };
-    lines::print(out, &story, story.steps.iter(), options)?;
+    lines::print(out, story, story.steps.iter(), options)?;
     writeln!(out)
 }
 
 /// A run in which an error is made good.
 fn succeed(store: &std::path::Path) -> io::Result<()> {
-    let mut client = Client::start(store, "demo: made good")?;
+    let mut client = Client::start(store, &name("good"))?;
     client.call("add_note", &json!({"text": "Water the plants"}))?;
     client.call("read_note", &json!({"number": 7}))?;
     client.call("read_note", &json!({"number": 1}))?;
@@ -117,7 +122,7 @@ fn succeed(store: &std::path::Path) -> io::Result<()> {
 
 /// A run whose last call of a tool is an error, and which is told a secret.
 fn fail(store: &std::path::Path) -> io::Result<()> {
-    let mut client = Client::start(store, "demo: failed")?;
+    let mut client = Client::start(store, &name("bad"))?;
     // Put together here, so that nobody takes it for a real one.
     let secret = ["ghp", "0123456789abcdefghijklmnopqrstuvwxyz"].join("_");
     client.call(
@@ -126,6 +131,12 @@ fn fail(store: &std::path::Path) -> io::Result<()> {
     )?;
     client.call("read_note", &json!({"number": 2}))?;
     client.finish()
+}
+
+/// A name for one of the two runs: without one they would be one run, since it is one client.
+fn name(which: &str) -> String {
+    use std::hash::{BuildHasher, RandomState};
+    format!("demo-{which}-{:016x}", RandomState::new().hash_one(which))
 }
 
 /// A new folder that only its owner can read, and that nobody prepared for us.

@@ -5,8 +5,10 @@ use crate::cli::index::{Index, IndexCommand};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query;
-use crate::render::{escape, time};
+use crate::render::{escape, json, time};
 use agent_trace_index::RunsError;
+use agent_trace_index::indexer::Progress;
+use agent_trace_index::indexer::verify::{Difference, What};
 use agent_trace_index::protocol::{Query, Reply, Status};
 use serde_json::json;
 use std::io::Write;
@@ -17,8 +19,63 @@ pub(crate) fn run(args: &Index, config: &Config) -> Result<u8, CommandError> {
             Reply::Status(status) => print(&status, args.format)?,
             _ => return Err(RunsError::Unknown(None).into()),
         },
+        IndexCommand::Rebuild(args) => match query::ask(config, Query::Rebuild)? {
+            Reply::Rebuilt(progress) => rebuilt(progress, args.format)?,
+            _ => return Err(RunsError::Unknown(None).into()),
+        },
+        IndexCommand::Verify(args) => match query::ask(config, Query::Verify)? {
+            Reply::Verified(differences) => return verified(&differences, args.format),
+            _ => return Err(RunsError::Unknown(None).into()),
+        },
     }
     Ok(exit::SUCCESS)
+}
+
+fn rebuilt(progress: Progress, format: Format) -> Result<(), CommandError> {
+    match format {
+        Format::Text => {
+            let Progress {
+                sessions,
+                processes,
+                records,
+                ..
+            } = progress;
+            writeln!(
+                anstream::stdout(),
+                "indexed {sessions} sessions of {processes} processes, {records} records"
+            )?;
+        }
+        Format::Json => json::document(&progress)?,
+        Format::Jsonl => json::line(&progress)?,
+    }
+    Ok(())
+}
+
+fn verified(differences: &[Difference], format: Format) -> Result<u8, CommandError> {
+    match format {
+        Format::Text if differences.is_empty() => {
+            writeln!(anstream::stdout(), "the index is as the journals say")?;
+        }
+        Format::Text => {
+            let mut out = anstream::stdout().lock();
+            for Difference { row, what } in differences {
+                let what = match what {
+                    What::Missing => "is missing",
+                    What::Extra => "should not be there",
+                    What::Other => "says something else than the journals",
+                };
+                writeln!(out, "{} {what}", shown(row))?;
+            }
+            let hint = "`agent-trace index rebuild` makes the index anew";
+            writeln!(anstream::stderr(), "\nhint: {hint}")?;
+        }
+        Format::Json => json::document(&differences)?,
+        Format::Jsonl => differences.iter().try_for_each(json::line)?,
+    }
+    Ok(match differences.is_empty() {
+        true => exit::SUCCESS,
+        false => exit::FOUND,
+    })
 }
 
 fn print(status: &Status, format: Format) -> Result<(), CommandError> {

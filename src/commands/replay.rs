@@ -8,6 +8,7 @@ use crate::render::json;
 use crate::render::short;
 use crate::render::time::Clock;
 use crate::render::words::{Named, answers, asks, count, head, is_answered, label};
+use crate::serving::signals::{Hangup, Signals, runtime};
 use agent_trace_model::story::Story;
 use owo_colors::OwoColorize;
 use serde::Serialize;
@@ -27,11 +28,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
             hint: "`agent-trace show RUN -n` prints the numbers of the steps",
         });
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime = runtime.map_err(CommandError::failed("cannot start a timer"))?;
-    runtime.block_on(play(args, &story))?;
+    runtime()?.block_on(play(args, &story))?;
     Ok(exit::SUCCESS)
 }
 
@@ -81,6 +78,11 @@ async fn play(args: &Args, story: &Story) -> Result<(), CommandError> {
         limit: args.string_limit,
         open: None,
     };
+    // Before anything is printed. What never waits can as well be ended as it is.
+    let mut signals = match args.speed {
+        Speed::Max => None,
+        Speed::Factor(_) => Some(Signals::new(Hangup::End)?),
+    };
     let mut out = anstream::stdout().lock();
     if args.format == Lines::Text {
         writeln!(out, "{}", head(story))?;
@@ -88,9 +90,11 @@ async fn play(args: &Args, story: &Story) -> Result<(), CommandError> {
     let events = events(story, args.from);
     let mut watch = Watch::new(args, events.first().map_or(0, |event| event.at));
     for event in &events {
-        if watch.must_wait(event.at) {
+        if watch.must_wait(event.at)
+            && let Some(signals) = &mut signals
+        {
             out.flush()?;
-            if watch.wait().await? == Told::Stop {
+            if watch.wait(signals).await == Next::Stop {
                 screen.break_line(&mut out)?;
                 out.flush()?;
                 drop(out);
@@ -109,7 +113,7 @@ async fn play(args: &Args, story: &Story) -> Result<(), CommandError> {
 }
 
 #[derive(PartialEq, Eq)]
-enum Told {
+enum Next {
     GoOn,
     Stop,
 }
@@ -149,14 +153,11 @@ impl Watch {
         self.due > self.begun.elapsed()
     }
 
-    async fn wait(&self) -> Result<Told, CommandError> {
+    async fn wait(&self, signals: &mut Signals) -> Next {
         let rest = self.due.saturating_sub(self.begun.elapsed());
         tokio::select! {
-            () = tokio::time::sleep(rest) => Ok(Told::GoOn),
-            told = tokio::signal::ctrl_c() => {
-                told.map_err(CommandError::failed("cannot wait for signals"))?;
-                Ok(Told::Stop)
-            }
+            () = tokio::time::sleep(rest) => Next::GoOn,
+            _ = signals.next() => Next::Stop,
         }
     }
 }

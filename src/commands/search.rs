@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
         cursor: query::cursor(args.after.as_deref())?,
         ..query::runs(config, Some(&text))?
     };
-    let Some(filter) = query::filter(Some(&text))? else {
+    let Some(filter) = query::filter(config, Some(&text))? else {
         return Ok(exit::SUCCESS);
     };
     let page = pages(config, query, args.limit)?;

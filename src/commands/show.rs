@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
     if args.follow {
         return follow::run(config, args);
     }
-    let filter = query::filter(args.filter.as_deref())?;
+    let filter = query::filter(config, args.filter.as_deref())?;
     let Opened {
         run,
         story,

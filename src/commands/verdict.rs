@@ -14,11 +14,11 @@ use serde::Serialize;
 use std::io::Write;
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
-    let story = query::story(config, &args.run)?;
     let decision = match args.verdict {
         Some(verdict) => {
+            let run = query::find(config, &args.run)?.run.row.id;
             let reason = args.reason.as_deref().unwrap_or_default();
-            judge::record(config, story.id, verdict.into(), reason, Judge::Person)?
+            judge::record(config, run, verdict.into(), reason, Judge::Person)?
         }
         None => {
             let Some(check) = config.check() else {
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
                            settings",
                 });
             };
-            judge::check(config, &check, &story)?
+            judge::check(config, &check, &query::open(config, &args.run)?)?
         }
     };
     match args.format {

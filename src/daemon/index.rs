@@ -47,7 +47,7 @@ pub(super) async fn own(daemon: Arc<Daemon>, socket: PathBuf) {
 
 /// Owns it until it is found damaged: opened again, it is begun anew.
 async fn own_once(
-    daemon: &Daemon,
+    daemon: &Arc<Daemon>,
     settings: &Settings,
     socket: &std::path::Path,
 ) -> Result<(), RunsError> {
@@ -55,6 +55,9 @@ async fn own_once(
     let stop = Arc::new(AtomicBool::new(false));
     // Stops when this is dropped, however that comes about.
     let _stops = Stop(Arc::clone(&stop));
+    let (judging, stops) = (owner.local().clone(), Arc::clone(&stop));
+    let of = Arc::clone(daemon);
+    tokio::task::spawn_blocking(move || super::judging::follow(&of, &judging, &stops));
     let following = owner.local().clone();
     let mut follows = tokio::task::spawn_blocking(move || following.follow(&stop));
     daemon

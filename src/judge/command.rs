@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// In which environment variable the command finds the run's id.
-const ENV_RUN: &str = "AGENT_TRACE_RUN";
+const ENV_RUN: &str = "AGENT_TRACE_CHECKED_RUN";
 /// Bytes of its output that are kept of each stream, from its beginning.
 const MOST_SAID: usize = 64 << 10;
 /// Characters of it that become the reason.
@@ -144,7 +144,8 @@ fn signal(_: ExitStatus) -> i32 {
     0
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -169,7 +170,7 @@ mod tests {
         let said = "1048576".into();
         assert_eq!(of("wc -c", LONG), Ended::Exit { code: 0, said });
         let said = format!("{} /data", RunId::from_digest([1; 16]));
-        let script = "echo $AGENT_TRACE_RUN $AGENT_TRACE_DIR";
+        let script = "echo $AGENT_TRACE_CHECKED_RUN $AGENT_TRACE_DIR";
         assert_eq!(of(script, LONG), Ended::Exit { code: 0, said });
         let said = String::new();
         assert_eq!(of("kill -9 $$", LONG), Ended::Signal { number: 9, said });

@@ -261,7 +261,7 @@ fn imported(file: &SegmentPath) -> Result<Option<Imported>, OpenError> {
     let mut views = segment.views().flatten();
     let opening = views.find_map(|view| serde_json::from_slice(view.payload).ok());
     Ok(match opening {
-        Some(Meta::SessionOpen(open)) => open.imported,
+        Some(Meta::SessionOpen(open)) => open.imported.map(|imported| *imported),
         _ => None,
     })
 }

@@ -93,6 +93,12 @@ impl Home {
         Record::new(self)
     }
 
+    /// The id of the newest run, as it is listed.
+    pub(crate) fn newest(&self) -> String {
+        let runs = self.json(["runs", "--all", "-n", "1", "--format", "json"]);
+        runs[0]["run"].as_str().unwrap().to_owned()
+    }
+
     /// All runs in the store, newest first.
     pub(crate) fn runs(&self) -> Vec<Run> {
         let store = self.store();

@@ -102,7 +102,8 @@ fn unknown(story: &Story, points: &mut Points) {
         .count();
     if hidden > 0 {
         say(format!(
-            "In {hidden} messages secrets were hidden; what they were is not kept."
+            "In {hidden} {} secrets were hidden; what they were is not kept.",
+            if hidden == 1 { "message" } else { "messages" }
         ));
     }
     if story

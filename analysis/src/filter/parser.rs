@@ -124,7 +124,7 @@ impl Parser<'_> {
                 self.advance()?;
                 return Ok(expression);
             }
-            token => Atom::Name(self.matching(token, &place, Text::name)?),
+            token => Atom::Name(self.matching(&token, &place, Text::name)?),
         };
         self.advance()?;
         Ok(Expression::Atom(atom))
@@ -242,12 +242,12 @@ impl Parser<'_> {
         let needs = known.map_or("text", |(_, needs)| needs);
         let needs = format!("a {needs} or /regex/");
         let (token, place) = self.operand(name, place, &needs)?;
-        self.matching(token, &place, plain)
+        self.matching(&token, &place, plain)
     }
 
     fn matching(
         &mut self,
-        token: Token,
+        token: &Token,
         place: &Range<usize>,
         plain: fn(&str) -> Result<Text, regex::Error>,
     ) -> Result<Text, FilterError> {
@@ -256,7 +256,7 @@ impl Parser<'_> {
             let what = format!("a filter may have {MOST_TEXTS} texts");
             return Err(self.wrong(place, what));
         }
-        let text = match &token {
+        let text = match token {
             Token::Regex(pattern) => Text::regex(pattern),
             Token::Word(text) => plain(text),
             _ => return Err(self.wrong(place, "expected a text")),
@@ -266,7 +266,7 @@ impl Parser<'_> {
 
     fn words(&mut self, place: &Range<usize>) -> Result<Text, FilterError> {
         match self.operand("w", place, "whole words")? {
-            (token @ Token::Word(_), place) => self.matching(token, &place, Text::word),
+            (token @ Token::Word(_), place) => self.matching(&token, &place, Text::word),
             (_, place) => Err(self.wrong(&place, "expected whole words; ~b takes a regex")),
         }
     }

@@ -1,5 +1,7 @@
 //! Answers that may be unknown.
 
+use std::ops::Not;
+
 /// Kleene's three-valued logic: what follows whatever the unknown turns out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ternary {
@@ -12,16 +14,6 @@ pub enum Ternary {
 }
 
 impl Ternary {
-    /// The negation.
-    #[must_use]
-    pub fn not(self) -> Self {
-        match self {
-            Self::No => Self::Yes,
-            Self::Maybe => Self::Maybe,
-            Self::Yes => Self::No,
-        }
-    }
-
     /// What holds of all of something of which this holds for some: yes where it holds for
     /// each, no where for none.
     #[must_use]
@@ -37,5 +29,17 @@ impl Ternary {
 impl From<bool> for Ternary {
     fn from(known: bool) -> Self {
         if known { Self::Yes } else { Self::No }
+    }
+}
+
+impl Not for Ternary {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        match self {
+            Self::No => Self::Yes,
+            Self::Maybe => Self::Maybe,
+            Self::Yes => Self::No,
+        }
     }
 }

@@ -6,6 +6,10 @@ use agent_trace_model::story::Story;
 use agent_trace_wire::message::member;
 use serde::Serialize;
 
+/// An answer counts as said this much earlier, in nanoseconds: clocks are not so exact that it
+/// is sure to stand before what was asked right after it.
+const INEXACT: u64 = 1_000_000;
+
 /// What of a step a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -67,7 +71,8 @@ pub(super) fn all(story: &Story) -> Vec<Said<'_>> {
         say(now, part, text);
         if let Some(answer) = &step.response {
             let after = answer.wall.saturating_sub(step.wall);
-            let when = now.saturating_add(step.duration.unwrap_or(after));
+            let took = step.duration.unwrap_or(after);
+            let when = now.saturating_add(took.saturating_sub(INEXACT));
             say(when, answered(step), error(step));
             match member(&answer.text, "result") {
                 Some(result) => say(when, answered(step), Some(result)),

@@ -53,6 +53,19 @@ fn values_are_followed_back_through_results() {
 }
 
 #[test]
+fn an_answer_is_a_source_of_what_was_asked_right_after_it() {
+    let story = Tale::new().call("a", "{}").text("token-123");
+    // The clock was set a little later for the answer than for what followed.
+    let story = story.step(|step| step.duration = Some(10_200_000));
+    let story = story.call("b", r#"{"t":"token-123"}"#).told();
+    insta::assert_snapshot!(told(&story, 2), @r#"
+    step 2
+      /t "token-123" from 1 Result /content/0/text Same "token-123"
+    step 1
+    "#);
+}
+
+#[test]
 fn short_values_need_the_same_name() {
     let story = Tale::new()
         .call("list", "{}")

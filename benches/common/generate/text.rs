@@ -48,7 +48,9 @@ impl Text {
         let text = &text[start.min(text.len())..];
         let piece = &text[..length.min(text.len())];
         let end = piece.iter().rposition(|byte| *byte == b' ');
-        &piece[..end.unwrap_or(piece.len())]
+        // One word, without the half of an escape at its end.
+        let word = || piece.iter().position(|byte| *byte == b'\\');
+        &piece[..end.or_else(word).unwrap_or(piece.len())]
     }
 }
 

@@ -9,7 +9,7 @@
 use super::error::FormatError;
 use super::frames::{self, Call, Open, short};
 use super::import::{Session, Take};
-use super::json::{elements, is_string, members, quoted, shown, text_of};
+use super::json::{bare, elements, is_string, members, quoted, shown, text_of};
 use super::source::{Source, digits};
 use super::strace::read::quiet_end;
 use super::time::rfc3339;
@@ -134,6 +134,7 @@ struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     fn parse(text: &'a [u8]) -> Result<Self, agent_trace_wire::json::Invalid> {
+        let text = bare(text);
         let mut entry = Self {
             kind: String::new(),
             wall: 0,

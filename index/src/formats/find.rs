@@ -46,7 +46,7 @@ const START: u64 = 64 << 10;
 pub(super) fn at(path: &Path, count: &mut Count) -> Result<Vec<Found>, FormatError> {
     let meta = path.metadata().map_err(FormatError::at(path))?;
     if !meta.is_dir() {
-        return Ok(vec![in_source(Source::File(path.to_owned()))?]);
+        return Ok(vec![in_source(&Source::File(path.to_owned()))?]);
     }
     let mut walk = Walk {
         found: Vec::new(),
@@ -61,8 +61,8 @@ pub(super) fn at(path: &Path, count: &mut Count) -> Result<Vec<Found>, FormatErr
 }
 
 /// What this file is.
-pub(super) fn in_source(source: Source) -> Result<Found, FormatError> {
-    detect(&source, true)?.ok_or_else(|| unknown(source.path()))
+pub(super) fn in_source(source: &Source) -> Result<Found, FormatError> {
+    detect(source, true)?.ok_or_else(|| unknown(source.path()))
 }
 
 fn unknown(path: &Path) -> FormatError {

@@ -81,7 +81,7 @@ pub fn import(
         if path == Path::new("-") {
             let Some(stdin) = stdin.take() else { continue };
             let source = Source::Memory(stdin().map_err(FormatError::at(path))?);
-            found.push(find::in_source(source)?);
+            found.push(find::in_source(&source)?);
         } else {
             found.append(&mut find::at(path, &mut report.count)?);
         }

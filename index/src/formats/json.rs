@@ -65,6 +65,15 @@ pub(super) fn elements(text: &[u8]) -> Vec<&[u8]> {
     found
 }
 
+/// A text without white space around it and the byte order mark that some put before it: it
+/// is going to stand in another text.
+pub(super) fn bare(text: &[u8]) -> &[u8] {
+    let text = text.trim_ascii();
+    text.strip_prefix(b"\xEF\xBB\xBF")
+        .unwrap_or(text)
+        .trim_ascii()
+}
+
 /// A member of an object as text, if it is a string.
 pub(super) fn text_of<'a>(object: &'a [u8], key: &str) -> Option<Cow<'a, str>> {
     message::string(message::member(object, key)?)

@@ -40,3 +40,6 @@ pub(super) const KINDS: [&str; 14] = [
     "subagent_start",
     "subagent_stop",
 ];
+
+#[cfg(test)]
+mod tests;

@@ -97,7 +97,7 @@ impl Files {
         if !read.contains(LIVE) && folders.contains_key(LIVE) {
             self.look_at_journals(store, &mut listed, &mut read)?;
         }
-        let mut new = self.compare(&read, listed);
+        let mut new = self.compare(&read, &listed);
         new.extend(&self.unfinished);
         for (name, changed) in &folders {
             // What changes within a tick of the file system's clock looks unchanged.
@@ -139,7 +139,7 @@ impl Files {
     fn compare(
         &mut self,
         read: &BTreeSet<String>,
-        listed: BTreeMap<ProcessId, Vec<FileRow>>,
+        listed: &BTreeMap<ProcessId, Vec<FileRow>>,
     ) -> BTreeSet<ProcessId> {
         let mut new = BTreeSet::new();
         if read.is_empty() {

@@ -6,6 +6,7 @@ use crate::engine::memory::Memory;
 use crate::keys::{self, kind};
 use crate::rows::{ProcessRow, RunRow, SessionRow, decode, encode};
 use agent_trace_store::Store;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use std::sync::Arc;
 const TRIES: usize = 5;
 
 /// A row that is not as it should be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// What row it is.
     pub row: String,
@@ -22,7 +23,8 @@ pub struct Difference {
 }
 
 /// What is wrong with a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum What {
     /// It should be there and is not.
     Missing,
@@ -77,7 +79,7 @@ pub fn compare(
     }
     let missing = should_be.keys().filter(|key| !is.contains_key(*key));
     found.extend(missing.map(|key| (key, What::Missing)));
-    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    found.sort_by_key(|(key, _)| *key);
     let told = found.into_iter().take(MOST);
     let told = told.map(|(key, what)| Difference {
         row: named(key),

@@ -9,6 +9,7 @@ use crate::keys;
 use crate::merge;
 use crate::rows::{FileRow, KeyRow, ProcessRow, RunRow, SessionRow, decode, encode};
 use agent_trace_model::{ProcessId, RunId, SessionId};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What is new of a process.
@@ -149,6 +150,16 @@ impl<'a> Change<'a> {
         }
     }
 
+    /// What cannot be read has rows of its own, so that it can be told with each list.
+    fn unreadable(&mut self, process: ProcessId, why: &[String]) {
+        let key = keys::unreadable(process);
+        if why.is_empty() {
+            self.rows.remove(key);
+        } else {
+            self.rows.put(key, encode(&why));
+        }
+    }
+
     fn take(&mut self, update: Update) -> Result<(), EngineError> {
         let (process, rows, all) = match update {
             Update::Same(row) => {
@@ -166,12 +177,14 @@ impl<'a> Change<'a> {
                     self.drop_others(id, &process.sessions)?;
                 }
                 self.rows.put(keys::process(id), encode(&process));
+                self.unreadable(id, &process.unreadable);
                 (id, sessions, false)
             }
         };
         if all {
             self.drop_others(process, &[])?;
             self.rows.remove(keys::process(process));
+            self.unreadable(process, &[]);
         }
         for row in rows {
             self.session(row.id, Some(row))?;
@@ -237,8 +250,8 @@ impl<'a> Change<'a> {
     }
 
     fn seed(&mut self, part: Part) {
-        if !self.parts.contains_key(&part) {
-            self.parts.insert(part, None);
+        if let Entry::Vacant(place) = self.parts.entry(part) {
+            place.insert(None);
             self.queue.push(part);
         }
     }

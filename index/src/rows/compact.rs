@@ -59,3 +59,29 @@ pub mod session {
         })
     }
 }
+
+/// How a session ended: as JSON members are left out, which here none may be.
+pub mod end {
+    use super::*;
+    use agent_trace_model::{End, Ending};
+
+    type Whole = (Ending, Option<i32>, Option<i32>, bool, Option<String>);
+
+    pub(crate) fn serialize<S: Serializer>(end: &Option<End>, to: S) -> Result<S::Ok, S::Error> {
+        let whole = end
+            .clone()
+            .map(|end| -> Whole { (end.ending, end.exit_code, end.signal, end.killed, end.error) });
+        whole.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<End>, D::Error> {
+        let whole = Option::<Whole>::deserialize(from)?;
+        Ok(whole.map(|(ending, exit_code, signal, killed, error)| End {
+            ending,
+            exit_code,
+            signal,
+            killed,
+            error,
+        }))
+    }
+}

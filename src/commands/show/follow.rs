@@ -29,7 +29,7 @@ pub(super) fn run(config: &Config, args: &Show) -> Result<u8, CommandError> {
             hint: "`--format jsonl` prints an object for each step as it settles",
         });
     }
-    let filter = query::filter(args.filter.as_deref())?;
+    let filter = query::filter(config, args.filter.as_deref())?;
     let (id, entries) = query::entries(config, &args.run)?;
     let store = config.store();
     let followers = entries.iter().map(|entry| Follower::new(&store, entry));

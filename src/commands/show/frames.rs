@@ -77,10 +77,11 @@ pub(super) fn list(
 ) -> Result<(), CommandError> {
     if format != Format::Text {
         let lines: Vec<FrameLine> = sessions.iter().flat_map(lines).collect();
-        return Ok(match format {
-            Format::Jsonl => lines.iter().try_for_each(json::line)?,
-            Format::Json | Format::Text => json::document(&lines)?,
-        });
+        let printed = match format {
+            Format::Jsonl => lines.iter().try_for_each(json::line),
+            Format::Json | Format::Text => json::document(&lines),
+        };
+        return Ok(printed?);
     }
     for session in sessions {
         if sessions.len() > 1 {

@@ -83,13 +83,13 @@ impl<'a> Writer<'a> {
                 false => opening.command,
             },
             cwd: maybe(opening.folder).unwrap_or_default(),
-            imported: Some(Imported {
+            imported: Some(Box::new(Imported {
                 format,
                 version: maybe(version),
                 source: text(&source),
                 session: text(&session),
                 digest,
-            }),
+            })),
             ..SessionOpen::default()
         };
         let mut writer = Self {

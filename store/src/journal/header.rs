@@ -79,6 +79,10 @@ pub enum Bodies {
 /// Facts about a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one lives at a time, and is taken apart at once"
+)]
 pub enum Meta {
     /// A session began. Repeated at the start of each further file of the process.
     SessionOpen(SessionOpen),
@@ -148,7 +152,7 @@ pub struct SessionOpen {
     /// Where it came from, if it was not recorded here. Its frames are then reconstructed from
     /// what another program wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub imported: Option<Imported>,
+    pub imported: Option<Box<Imported>>,
 }
 
 /// Where a session came from that another program recorded.

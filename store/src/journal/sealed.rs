@@ -12,7 +12,7 @@
 //! block costs its records; a damaged footer costs nothing but speed.
 //!
 //! The footer's chain is a keyed BLAKE3 hash over the header's JSON and all records in their
-//! order, with the marks of the [hash chain](super::chain) between them: whoever changes the file
+//! order, with the marks of the hash chain (`chain`) between them: whoever changes the file
 //! without the store's key cannot make a new one. The marks of a journal are kept when it is
 //! sealed, so that sealing proves nothing that was not proven before; where there are none, each
 //! block ends with one.

@@ -74,10 +74,12 @@ impl Verdicts {
         self.decision(ids).map_or(Verdict::Unjudged, |d| d.verdict)
     }
 
-    /// Whether a judge has decided about a run with these ids.
-    pub fn has_judged(&self, judge: Judge, ids: impl IntoIterator<Item = RunId>) -> bool {
-        let mut known = ids.into_iter().filter_map(|id| self.of.get(&id));
-        known.any(|of| of.contains_key(&judge))
+    /// When a judge last decided about a run with these ids, in nanoseconds since 1970.
+    #[must_use]
+    pub fn judged_at(&self, judge: Judge, ids: impl IntoIterator<Item = RunId>) -> Option<u64> {
+        let known = ids.into_iter().filter_map(|id| self.of.get(&id));
+        let decisions = known.filter_map(|of| of.get(&judge));
+        decisions.map(|(_, decision)| decision.at).max()
     }
 
     /// The ids of the runs about which something was decided, in no particular order.

@@ -11,6 +11,8 @@ use agent_trace_model::Ending;
 
 pub use agent_trace_model::story::Standing;
 
+/// The signals with which a process is asked to end: HUP, INT, TERM.
+const ASKED_TO_END: [i32; 3] = [1, 2, 15];
 /// How long after its beginning, in nanoseconds, a session's first record may be made.
 const MOMENT: u64 = 1_000_000_000;
 
@@ -193,9 +195,12 @@ impl Session {
         match end.ending {
             Ending::NotStarted => Standing::Crashed,
             // Of HTTP it is the stream of the older transport that the server ended.
-            Ending::ServerExited if end.exit_code != Some(0) && !self.entry.http => {
-                Standing::Crashed
+            Ending::ServerExited if self.entry.http => Standing::Ended,
+            // Some clients end the server behind our back.
+            Ending::ServerExited if end.signal.is_some_and(|s| ASKED_TO_END.contains(&s)) => {
+                Standing::Ended
             }
+            Ending::ServerExited if end.exit_code != Some(0) => Standing::Crashed,
             _ => Standing::Ended,
         }
     }

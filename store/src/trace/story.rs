@@ -16,7 +16,8 @@ pub fn of(id: RunId, aliases: Vec<RunId>, sessions: &[&Session]) -> Story {
     of_parts(id, aliases, &all)
 }
 
-/// All of a session.
+/// All of a session: a span of time, and no list of numbers.
+#[allow(clippy::single_range_in_vec_init)]
 const ALL: [Range<u64>; 1] = [0..u64::MAX];
 
 /// The story of a run that is made of parts of these sessions: of each what began in one of

@@ -2,7 +2,7 @@
 
 use super::{MARK, META, PREFIX};
 use crate::formats::frames::{self, Call, Open, short};
-use crate::formats::json::{is_number, is_object, is_string, members, quoted, shown};
+use crate::formats::json::{bare, is_number, is_object, is_string, members, quoted, shown};
 use agent_trace_model::Stream;
 use agent_trace_wire::json::Invalid;
 use agent_trace_wire::message::{member, string};
@@ -41,6 +41,7 @@ impl<'a> Event<'a> {
     /// # Errors
     /// When the text is no JSON object.
     pub fn parse(text: &'a [u8]) -> Result<Self, Invalid> {
+        let text = bare(text);
         let mut event = Self {
             text,
             ..Self::default()
@@ -298,6 +299,7 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_no_event() {
+        assert_eq!(Event::parse(b"\xEF\xBB\xBF{} ").unwrap().text, b"{}");
         for text in ["", "[]", "7", "{", "{}{}", "not json"] {
             assert!(Event::parse(text.as_bytes()).is_err(), "{text}");
         }

@@ -55,7 +55,7 @@ impl Folder {
     /// When a session of this id is there already, or the folder cannot be written. Sessions
     /// appear as a whole or not at all.
     pub fn add(&mut self, story: &Story) -> Result<Vec<String>, FormatError> {
-        let theirs = |at: &usize| messages(story, *at).iter().any(|it| is_theirs(it));
+        let theirs = |at: &usize| messages(story, *at).iter().any(is_theirs);
         let imported = |at: &usize| story.sessions[*at].transport == "imported" && theirs(at);
         let (own, ours): (Vec<usize>, Vec<usize>) = (0..story.sessions.len()).partition(imported);
         let mut ids = Vec::new();
@@ -98,7 +98,7 @@ impl Folder {
                 continue;
             };
             if let Some(text) = self.strict(&event, message, position, &id, tenant.as_deref()) {
-                writer.event(&event.kind, message.wall, text)?;
+                writer.event(&event.kind, message.wall, &text)?;
             }
         }
         let meta = self.meta_again(meta, story, session, &writer);
@@ -113,7 +113,7 @@ impl Folder {
         let mut writer = Writer::begin(&self.root, &id)?;
         for event in told::events(story, sessions, &mut self.left) {
             let members = self.members(&event, &id);
-            writer.event(event.kind, event.wall, members)?;
+            writer.event(event.kind, event.wall, &members)?;
         }
         let mut meta = Object::default();
         meta.text("session_id", &id);
@@ -390,7 +390,7 @@ impl Writer {
         })
     }
 
-    fn event(&mut self, kind: &str, wall: u64, event: Members) -> Result<(), FormatError> {
+    fn event(&mut self, kind: &str, wall: u64, event: &Members) -> Result<(), FormatError> {
         let mut line = Object::default();
         line.text("event_type", kind);
         line.raw("timestamp", &event.timestamp);
