@@ -20,13 +20,19 @@ const NAMED: usize = 3;
 pub(crate) fn run(args: &Verify, config: &Config) -> Result<u8, CommandError> {
     let store = config.store();
     let mut wanted = None;
-    if let Some(name) = args.run.as_deref().filter(|_| !args.all) {
-        wanted = Some(processes(config, name)?);
-    }
     let mut runs: BTreeMap<ProcessId, Vec<String>> = BTreeMap::new();
-    for entry in store.list().map_err(CommandError::path(store.root()))?.runs {
-        let of = runs.entry(entry.session.process).or_default();
-        of.push(entry.id.to_string());
+    if let Some(name) = args.run.as_deref().filter(|_| !args.all) {
+        let (run, sessions) = query::entries(config, name)?;
+        let of = sessions.iter().map(|session| session.session.process);
+        let of: BTreeSet<ProcessId> = of.collect();
+        runs.extend(of.iter().map(|process| (*process, vec![run.to_string()])));
+        wanted = Some(Vec::from_iter(of));
+    } else {
+        // By the ids that the sessions have by themselves: those of runs, or other names of them.
+        for entry in store.list().map_err(CommandError::path(store.root()))?.runs {
+            let of = runs.entry(entry.session.process).or_default();
+            of.push(entry.id.to_string());
+        }
     }
     let mut lines = Vec::new();
     verify::each(&store, wanted.as_deref(), |process, report| {
@@ -58,13 +64,6 @@ pub(crate) fn run(args: &Verify, config: &Config) -> Result<u8, CommandError> {
     } else {
         exit::SUCCESS
     })
-}
-
-/// The processes that recorded a run.
-fn processes(config: &Config, name: &str) -> Result<Vec<ProcessId>, CommandError> {
-    let (_, sessions) = query::entries(config, name)?;
-    let processes: BTreeSet<ProcessId> = sessions.iter().map(|s| s.session.process).collect();
-    Ok(processes.into_iter().collect())
 }
 
 /// What is said of a process.
