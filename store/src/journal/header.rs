@@ -79,6 +79,10 @@ pub enum Bodies {
 /// Facts about a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, on its way to or from its text"
+)]
 pub enum Meta {
     /// A session began. Repeated at the start of each further file of the process.
     SessionOpen(SessionOpen),
