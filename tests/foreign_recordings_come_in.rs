@@ -86,6 +86,8 @@ fn sessions_of_agent_strace_are_runs_with_calls_outcomes_and_times() {
     assert!(!home.store_files().iter().any(|(_, bytes)| leaks(bytes)));
     assert!(!run.frames.iter().any(|frame| leaks(&frame.record.payload)));
 
+    assert!(home.ok(["verify", "--all"]).contains("all proven"));
+
     // Again: nothing changes.
     let before = home.store_files();
     let again = home.ok(["import", ".agent-traces"]);

@@ -1,9 +1,10 @@
 //! One foreign session while it is written: a journal of sealed files.
 
 use super::Import;
+use crate::journal::chain::{Hash, NONE, What};
 use crate::journal::format::{MOST_PAYLOAD, MOST_SPANS, Span, encode};
 use crate::journal::header::{Gap, Header, Imported, Meta, SessionEnd, SessionOpen};
-use crate::journal::sealed::Sealer;
+use crate::journal::sealed::{Ends, Sealer};
 use crate::journal::{Envelope, Flags, Kind, Record};
 use crate::layout::{SegmentPath, create_private};
 use crate::redact::Redaction as Hidden;
@@ -41,6 +42,8 @@ pub struct Writer<'a> {
     opening: SessionOpen,
     /// None for as long as the file has no record but its opening.
     sealer: Option<Sealer>,
+    /// What the file before ended with.
+    before: Hash,
     /// Bytes of the records in the file.
     bytes: u64,
     sequence: u64,
@@ -98,6 +101,7 @@ impl<'a> Writer<'a> {
             header,
             opening,
             sealer: None,
+            before: NONE,
             bytes: 0,
             sequence: 0,
             clock: 0,
@@ -190,7 +194,7 @@ impl<'a> Writer<'a> {
             let totals = self.totals.clone();
             self.json(Kind::End, &totals)?;
         }
-        self.close()
+        self.close(What::End)
     }
 
     /// Takes note of the time of what comes next.
@@ -235,7 +239,7 @@ impl<'a> Writer<'a> {
         if self.bytes >= ROLL_AT {
             // Each file tells by itself what it is of, in a record before this one.
             self.sequence -= 1;
-            self.close()?;
+            self.close(What::Rolled)?;
             self.header.segment += 1;
             self.bytes = 0;
             self.open()?;
@@ -245,7 +249,13 @@ impl<'a> Writer<'a> {
         let header = &self.header;
         let sealer = match &mut self.sealer {
             Some(sealer) => sealer,
-            none => none.insert(Sealer::new(header, self.import.key.hasher())?),
+            none => {
+                let ends = Ends {
+                    before: self.before,
+                    ..Ends::default()
+                };
+                none.insert(Sealer::between(header, self.import.key.chain(), ends)?)
+            }
         };
         if payload.len() > MOST_PAYLOAD {
             let what = "a message is larger than a record can be once its secrets are hidden";
@@ -271,12 +281,14 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the file.
-    fn close(&mut self) -> io::Result<()> {
+    fn close(&mut self, what: What) -> io::Result<()> {
         let Some(sealer) = self.sealer.take() else {
             return Ok(());
         };
         let name = SegmentPath::name(self.header.process, self.header.segment, true);
         let mut file = create_private(&self.import.staging.join(name))?;
-        file.write_all(&sealer.finish()?)
+        let (bytes, end) = sealer.finish_as(what)?;
+        self.before = end;
+        file.write_all(&bytes)
     }
 }

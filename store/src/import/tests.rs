@@ -160,6 +160,13 @@ fn a_long_session_goes_on_in_further_files_and_nothing_is_missing() {
     let session = store.open(&runs[0]).unwrap();
     assert!(session.is_whole());
     assert_eq!(session.steps.len(), 39);
+    let mut proven = 0;
+    crate::verify::each(&store, None, |_, report| {
+        assert!(!report.is_faulty() && !report.is_doubtful(), "{report:?}");
+        proven += report.files;
+    })
+    .unwrap();
+    assert_eq!(proven, 3);
 }
 
 #[test]

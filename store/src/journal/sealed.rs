@@ -216,6 +216,17 @@ impl Sealer {
     /// When compression fails.
     pub fn finish(mut self) -> io::Result<Vec<u8>> {
         self.mark(self.ends.what, self.ends.end);
+        self.complete()
+    }
+
+    /// The whole file of several, and what the one after it has to name.
+    pub(crate) fn finish_as(mut self, what: What) -> io::Result<(Vec<u8>, Hash)> {
+        self.mark(what, NONE);
+        let end = self.marks.as_ref().map_or(NONE, Chain::head);
+        Ok((self.complete()?, end))
+    }
+
+    fn complete(mut self) -> io::Result<Vec<u8>> {
         self.close_block()?;
         self.chain.update(&[u8::from(self.footer.flawed)]);
         self.footer.chain = self.chain.finalize().to_hex().to_string();
