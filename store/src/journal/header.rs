@@ -81,11 +81,7 @@ pub enum Bodies {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[allow(
     clippy::large_enum_variant,
-<<<<<<< HEAD
     reason = "one lives at a time, and is taken apart at once"
-=======
-    reason = "there is one at a time, on its way to or from its text"
->>>>>>> w-formats
 )]
 pub enum Meta {
     /// A session began. Repeated at the start of each further file of the process.
