@@ -59,8 +59,9 @@ fn a_run_is_named_by_the_beginning_of_its_id() {
     for _ in 0..2 {
         home.record().talk(&Server::that_writes(ANSWER), "");
     }
-    let runs = home.runs();
-    let ids: Vec<String> = runs.iter().map(|run| run.entry.id.to_string()).collect();
+    let runs = home.json(["runs", "--format", "json"]);
+    let ids = runs.as_array().unwrap().iter();
+    let ids: Vec<String> = ids.map(|run| run["run"].as_str().unwrap().into()).collect();
     let shown = |name: &str| home.json(["show", name, "--format", "json"])["run"].clone();
     assert_eq!(shown("latest"), ids[0]);
     for id in &ids {
