@@ -96,6 +96,8 @@ fn five_at_once_get_the_same_answer() {
 #[test]
 fn a_daemon_answers_for_all() {
     let home = home();
+    // Makes the index; `status` only looks at it.
+    let _ = home.run(["runs"]);
     let alone = home.json(STATUS);
     let daemon = owning(&home);
     let asked: Vec<Session> = (0..5).map(|_| ask(&home)).collect();
