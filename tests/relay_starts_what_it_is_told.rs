@@ -7,6 +7,7 @@
 mod support;
 
 use agent_trace_model::Ending;
+use agent_trace_store::process::RUN_MARK;
 use agent_trace_store::trace::session::Standing;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -39,6 +40,7 @@ fn w48_arguments_folder_and_environment_are_the_ones_that_were_given() {
             direct
         };
         command
+            .env_remove(RUN_MARK)
             .current_dir(&folder)
             .env("WIRE_ODD", odd)
             .env("EMPTY", "");
