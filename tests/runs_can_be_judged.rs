@@ -39,8 +39,8 @@ fn configure(home: &Home, script: &str, timeout: &str) {
 fn a_verdict_counts_before_what_happened_and_is_shown_beside_it() {
     let home = Home::new();
     two_runs(&home);
-    let runs = home.runs();
-    let (failed, well) = (runs[0].entry.id.to_string(), runs[1].entry.id.to_string());
+    let runs = home.run_ids();
+    let (failed, well) = (runs[0].clone(), runs[1].clone());
     let failed_runs = || {
         home.ok(["runs", "--failed", "--format", "jsonl"])
             .lines()
@@ -124,8 +124,8 @@ fn a_check_command_judges_by_its_exit_status() {
          exit 0\n",
         "60s",
     );
-    let runs = home.runs();
-    let (failed, well) = (runs[0].entry.id.to_string(), runs[1].entry.id.to_string());
+    let runs = home.run_ids();
+    let (failed, well) = (runs[0].clone(), runs[1].clone());
     let said = home.run(["verdict", &failed, "--check", "--format", "json"]);
     let verdict: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!((said.code, &verdict["verdict"]), (1, &json!("wrong")));

@@ -37,7 +37,7 @@ fn record(home: &Home) -> String {
     wait_for("the end of the run", || {
         (!home.runs()[0].entry.live).then_some(())
     });
-    home.runs()[0].entry.id.to_string()
+    home.newest()
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn record(home: &Home, name: &str) -> String {
     wait_for("the end of the run", || {
         (!home.runs()[0].entry.live).then_some(())
     });
-    home.runs()[0].entry.id.to_string()
+    home.newest()
 }
 
 /// Bytes of a mark of the hash chain in a journal.
@@ -54,8 +54,10 @@ fn printed(home: &Home, run: &str) -> Vec<String> {
 
 fn endings(home: &Home) -> Vec<String> {
     let files = home.store_files();
+    let journals = home.store().journals();
     let endings = files
         .iter()
+        .filter(|(path, _)| path.starts_with(&journals))
         .filter_map(|(path, _)| path.extension()?.to_str());
     let mut endings: Vec<String> = endings.map(ToOwned::to_owned).collect();
     endings.sort();
@@ -250,12 +252,7 @@ fn the_oldest_runs_go_first_when_there_is_too_much() {
     let all = size("ats");
     let said = home.ok(["retention", "--max-bytes", &(all - 1).to_string()]);
     assert!(said.contains("removed 1 runs"), "{said}");
-    let left: Vec<String> = home
-        .runs()
-        .iter()
-        .map(|run| run.entry.id.to_string())
-        .collect();
-    assert_eq!(left, [runs[2].clone(), runs[1].clone()]);
+    assert_eq!(home.run_ids(), [runs[2].clone(), runs[1].clone()]);
     assert!(
         home.ok(["retention", "--max-age", "1h"])
             .contains("removed 0 runs")
@@ -347,7 +344,7 @@ fn what_would_go_is_shown_before_it_goes() {
     );
     let said = home.ok(["retention", "apply", "--max-sessions", "1"]);
     assert!(said.contains("removed 2 runs"), "{said}");
-    assert_eq!(home.runs()[0].entry.id.to_string(), runs[2]);
+    assert_eq!(home.newest(), runs[2]);
     // Another workspace is left alone.
     let said = home.ok([
         "retention",

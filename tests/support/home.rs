@@ -93,10 +93,17 @@ impl Home {
         Record::new(self)
     }
 
-    /// The id of the newest run, as it is listed.
+    /// The ids of all runs, as they are listed: newest first.
+    pub(crate) fn run_ids(&self) -> Vec<String> {
+        let runs = self.json(["runs", "--all", "-n", "0", "--format", "json"]);
+        let runs = runs.as_array().unwrap().iter();
+        runs.map(|run| run["run"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// The id of the newest run.
     pub(crate) fn newest(&self) -> String {
-        let runs = self.json(["runs", "--all", "-n", "1", "--format", "json"]);
-        runs[0]["run"].as_str().unwrap().to_owned()
+        self.run_ids().remove(0)
     }
 
     /// All runs in the store, newest first.
@@ -159,6 +166,7 @@ impl Home {
         let mut journals = files
             .into_iter()
             .map(|(path, _)| path)
+            .filter(|path| path.starts_with(self.store().journals()))
             .filter(|path| path.extension().is_some());
         let journal = journals.next().expect("a journal");
         assert_eq!(journals.next(), None, "one journal");
