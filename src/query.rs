@@ -121,6 +121,26 @@ fn find_in(store: &Store, name: &str) -> Result<Found, CommandError> {
     }
 }
 
+/// The ids under which runs are listed that go by these. One that is not found stays as it is:
+/// it names the run all the same.
+pub(crate) fn listed_ids(config: &Config, ids: &[RunId]) -> Result<Vec<RunId>, CommandError> {
+    let access = Access::brief(&config.store(), settings());
+    runtime()?.block_on(async {
+        let mut listed = Vec::with_capacity(ids.len());
+        for id in ids {
+            let query = Query::Run {
+                workspace: WORKSPACE.into(),
+                name: id.to_string(),
+            };
+            listed.push(match access.ask(query).await {
+                Ok(Reply::Run(found)) => found.run.row.id,
+                _ => *id,
+            });
+        }
+        Ok(listed)
+    })
+}
+
 /// A run, read from its journals.
 pub(crate) struct Opened {
     /// What the index says of it.

@@ -3,10 +3,16 @@
 use crate::cli::formats::Import;
 use crate::config::Config;
 use crate::error::{CommandError, exit};
+use crate::query;
 use crate::render::escape::text;
 use crate::render::short;
 use agent_trace_index::formats::import::{self, Count, State, Taken};
+use agent_trace_model::RunId;
 use std::io::{self, Read, Write};
+
+/// Of more runs than this the ids are those that their sessions would have alone, which name
+/// them as well: looking each up takes a moment.
+const MOST_NAMED: usize = 100;
 
 pub(crate) fn run(args: &Import, config: &Config) -> Result<u8, CommandError> {
     let stdin = || {
@@ -16,8 +22,16 @@ pub(crate) fn run(args: &Import, config: &Config) -> Result<u8, CommandError> {
     let (store, options) = (config.store(), config.recording());
     let report = import::import(&store, &options, &args.paths, stdin, args.replace)?;
     let mut out = anstream::stdout().lock();
-    for taken in &report.taken {
-        writeln!(out, "{}", line(taken))?;
+    let named: Vec<RunId> = report
+        .taken
+        .iter()
+        .take(MOST_NAMED)
+        .map(|t| t.run)
+        .collect();
+    let named = query::listed_ids(config, &named)?;
+    for (position, taken) in report.taken.iter().enumerate() {
+        let run = named.get(position).copied().unwrap_or(taken.run);
+        writeln!(out, "{}", line(taken, run))?;
     }
     out.flush()?;
     let mut err = anstream::stderr().lock();
@@ -32,8 +46,8 @@ pub(crate) fn run(args: &Import, config: &Config) -> Result<u8, CommandError> {
     Ok(if changed { exit::FOUND } else { exit::SUCCESS })
 }
 
-fn line(taken: &Taken) -> String {
-    let (id, path) = (short(taken.run), taken.path.display().to_string());
+fn line(taken: &Taken, run: RunId) -> String {
+    let (id, path) = (short(run), taken.path.display().to_string());
     let path = text(path.as_bytes(), 0);
     let what = match taken.state {
         State::New => "imported run",
