@@ -89,13 +89,13 @@ fn sessions_of_agent_strace_are_runs_with_calls_outcomes_and_times() {
     assert!(home.ok(["verify", "--all"]).contains("all proven"));
 
     // Again: nothing changes.
-    let before = home.store_files();
+    let before = home.journal_files();
     let again = home.ok(["import", ".agent-traces"]);
     assert_eq!(
         again,
         format!("has run {} from .agent-traces/aaaa000011112222\n", &id[..8])
     );
-    let after = home.store_files();
+    let after = home.journal_files();
     assert_eq!(before.len(), after.len());
     assert!(before.iter().all(|file| after.contains(file)));
 }

@@ -295,10 +295,11 @@ fn only_the_owner_can_read_a_store() {
             assert_eq!(mode(&folder), 0o700, "{}", folder.display());
             for entry in folder.read_dir().unwrap() {
                 let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if folder != home.store().index() {
+                if folder == home.store().index() {
                     // sled makes its own; nobody else gets into their folder.
+                } else if path.is_dir() {
+                    folders.push(path);
+                } else {
                     assert_eq!(mode(&path), 0o600, "{}", path.display());
                 }
             }

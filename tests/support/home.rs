@@ -159,6 +159,14 @@ impl Home {
         found
     }
 
+    /// Of these the journals, sealed or not.
+    pub(crate) fn journal_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = self.store_files();
+        let journals = self.store().journals();
+        files.retain(|(path, _)| path.starts_with(&journals));
+        files
+    }
+
     /// The one journal file in the store.
     #[track_caller]
     pub(crate) fn only_journal(&self) -> PathBuf {
