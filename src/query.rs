@@ -121,24 +121,48 @@ fn find_in(store: &Store, name: &str) -> Result<Found, CommandError> {
     }
 }
 
-/// The ids under which runs are listed that go by these. One that is not found stays as it is:
-/// it names the run all the same.
-pub(crate) fn listed_ids(config: &Config, ids: &[RunId]) -> Result<Vec<RunId>, CommandError> {
-    let access = Access::brief(&config.store(), settings());
+/// What is found under each of these ids. The index is opened once for all of them.
+fn find_all(store: &Store, ids: &[RunId]) -> Result<Vec<Option<Found>>, CommandError> {
+    let access = Access::brief(store, settings());
     runtime()?.block_on(async {
-        let mut listed = Vec::with_capacity(ids.len());
+        let mut all = Vec::with_capacity(ids.len());
         for id in ids {
             let query = Query::Run {
                 workspace: WORKSPACE.into(),
                 name: id.to_string(),
             };
-            listed.push(match access.ask(query).await {
-                Ok(Reply::Run(found)) => found.run.row.id,
-                _ => *id,
+            all.push(match access.ask(query).await {
+                Ok(Reply::Run(found)) => Some(*found),
+                _ => None,
             });
         }
-        Ok(listed)
+        Ok(all)
     })
+}
+
+/// The ids under which runs are listed that go by these. One that is not found stays as it is:
+/// it names the run all the same.
+pub(crate) fn listed_ids(config: &Config, ids: &[RunId]) -> Result<Vec<RunId>, CommandError> {
+    let found = find_all(&config.store(), ids)?;
+    let listed = ids.iter().zip(found);
+    Ok(listed
+        .map(|(id, found)| found.map_or(*id, |found| found.run.row.id))
+        .collect())
+}
+
+/// Opens these runs one after another; those that have gone meanwhile are passed over.
+pub(crate) fn open_each(
+    config: &Config,
+    ids: &[RunId],
+    mut each: impl FnMut(Opened) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let store = config.store();
+    for found in find_all(&store, ids)?.into_iter().flatten() {
+        if let Ok(opened) = read(&store, found) {
+            each(opened)?;
+        }
+    }
+    Ok(())
 }
 
 /// A run, read from its journals.
@@ -158,7 +182,11 @@ pub(crate) fn open(config: &Config, name: &str) -> Result<Opened, CommandError> 
 
 /// Opens the run of this name in another store.
 pub(crate) fn open_in(store: &Store, name: &str) -> Result<Opened, CommandError> {
-    let Found { run, files } = find_in(store, name)?;
+    read(store, find_in(store, name)?)
+}
+
+fn read(store: &Store, found: Found) -> Result<Opened, CommandError> {
+    let Found { run, files } = found;
     let opened = opening::open(store, &run.row, &files)?;
     Ok(Opened {
         story: opened.story(&run.row),

@@ -10,6 +10,7 @@ use crate::render::lines;
 use crate::render::{short, time};
 use agent_trace_analysis::filter::Filter;
 use agent_trace_index::listing::{Listed, RunsQuery};
+use agent_trace_model::RunId;
 use agent_trace_model::story::Story;
 use owo_colors::OwoColorize;
 use serde::Serialize;
@@ -29,25 +30,22 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     warn(&page.warnings)?;
     let mut out = anstream::stdout().lock();
     let mut hits = Vec::new();
-    for run in &page.runs {
-        // It may have gone since.
-        let Ok(opened) = query::open(config, &run.row.id.to_string()) else {
-            continue;
-        };
-        let story = opened.story;
-        match args.format {
-            Format::Text => print(&mut out, run, &story, &filter, args)?,
-            Format::Json | Format::Jsonl => {
-                for step in filter.over(&story, run.verdict()).steps() {
-                    let hit = serde_json::to_value(Hit {
-                        run: run.row.id.to_string(),
-                        step: StepLine::of(&story, step),
-                    });
-                    hits.push(hit.map_err(io::Error::from)?);
-                }
-            }
+    let ids: Vec<RunId> = page.runs.iter().map(|run| run.row.id).collect();
+    query::open_each(config, &ids, |opened| {
+        let (run, story) = (&opened.run, &opened.story);
+        if args.format == Format::Text {
+            print(&mut out, run, story, &filter, args)?;
+            return Ok(());
         }
-    }
+        for step in filter.over(story, run.verdict()).steps() {
+            let hit = serde_json::to_value(Hit {
+                run: run.row.id.to_string(),
+                step: StepLine::of(story, step),
+            });
+            hits.push(hit.map_err(io::Error::from)?);
+        }
+        Ok(())
+    })?;
     match args.format {
         Format::Text => {}
         Format::Json => json::document(&hits)?,
