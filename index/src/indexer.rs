@@ -214,7 +214,6 @@ impl Indexer {
         if over {
             self.growing.remove(&process);
         }
-        let update = update.filter(|_| true);
         if let Some(update) = &update {
             progress.processes += 1;
             self.files.done(process, update.files(), over);
