@@ -211,12 +211,7 @@ pub(crate) fn discreet(text: &str) -> String {
     }) else {
         return text.to_owned();
     };
-    let environment: Vec<_> = std::env::vars_os().collect();
-    redactor.add_environment(
-        environment
-            .iter()
-            .map(|(n, v)| (n.as_encoded_bytes(), v.as_encoded_bytes())),
-    );
+    redactor.add_own_environment();
     redactor.text(text)
 }
 

@@ -84,12 +84,7 @@ fn redacted(config: &Config, text: &str) -> Result<String, CommandError> {
     let store = config.store();
     let key = key::load_or_create(&store).map_err(CommandError::path(&store.key_file()))?;
     let mut redactor = Redactor::new(key, &config.file.redact.rule)?;
-    let environment: Vec<_> = std::env::vars_os().collect();
-    redactor.add_environment(
-        environment
-            .iter()
-            .map(|(n, v)| (n.as_encoded_bytes(), v.as_encoded_bytes())),
-    );
+    redactor.add_own_environment();
     // Cut afterwards: half a secret could not be recognised.
     Ok(cut(&redactor.text(text)).to_owned())
 }

@@ -1,13 +1,13 @@
 //! Asking what was recorded, and opening the run that a command is about.
 
 use crate::config::{Config, WORKSPACE};
-use crate::error::{CommandError, discreet};
+use crate::error::{CommandError, discreet, in_one_line};
 use crate::render::escape;
 use crate::render::time::{now, utc_offset};
 use crate::serving::signals::runtime;
 use agent_trace_analysis::filter::{Filter, Settings as FilterSettings};
 use agent_trace_index::finding::Found;
-use agent_trace_index::listing::{Cursor, Listed, RunsPage, RunsQuery};
+use agent_trace_index::listing::{Cursor, Listed, MOST, RunsPage, RunsQuery};
 use agent_trace_index::protocol::{Query, Reply};
 use agent_trace_index::stats::Stats;
 use agent_trace_index::{Access, Runs, RunsError, Settings, opening};
@@ -17,27 +17,94 @@ use agent_trace_store::Store;
 use agent_trace_store::trace::{Session, SessionEntry};
 use owo_colors::OwoColorize;
 use std::io::Write;
+use tokio::runtime::Runtime;
 
-/// Asks whoever owns the index; this process, if nobody else does.
-pub(crate) fn ask(config: &Config, query: Query) -> Result<Reply, CommandError> {
-    ask_in(&config.store(), query)
+/// The index of a store, asked by a command: that of whoever owns it, else it is opened here and
+/// held until this is dropped. Others wait meanwhile, so it is not held while something is
+/// printed.
+pub(crate) struct Index {
+    store: Store,
+    runtime: Runtime,
+    access: Access,
 }
 
-fn ask_in(store: &Store, query: Query) -> Result<Reply, CommandError> {
-    // Asking makes nothing: without a store there is nothing to be found.
-    if !store.root().is_dir() {
-        return match query {
-            Query::Runs(_) => Ok(Reply::Runs(RunsPage::default())),
-            Query::Stats(_) => Ok(Reply::Stats(Stats::default())),
-            Query::Run { .. } => Err(RunsError::Empty.into()),
-            _ => Err(RunsError::NoStore(store.root().to_owned()).into()),
+impl Index {
+    pub(crate) fn of(store: Store) -> Result<Self, CommandError> {
+        Ok(Self {
+            runtime: runtime()?,
+            access: Access::brief(&store, settings()),
+            store,
+        })
+    }
+
+    pub(crate) fn ask(&self, query: Query) -> Result<Reply, CommandError> {
+        // Asking makes nothing: without a store there is nothing to be found.
+        if !self.store.root().is_dir() {
+            return match query {
+                Query::Runs(_) => Ok(Reply::Runs(RunsPage::default())),
+                Query::Stats(_) => Ok(Reply::Stats(Stats::default())),
+                Query::Run { .. } => Err(RunsError::Empty.into()),
+                _ => Err(RunsError::NoStore(self.store.root().to_owned()).into()),
+            };
+        }
+        match self.runtime.block_on(self.access.ask(query))? {
+            Reply::Wrong(wrong) => Err(RunsError::from(wrong).into()),
+            reply => Ok(reply),
+        }
+    }
+
+    /// As many runs as are wanted, 0 for all, over as many pages as that takes.
+    pub(crate) fn runs(
+        &self,
+        mut query: RunsQuery,
+        limit: usize,
+    ) -> Result<RunsPage, CommandError> {
+        let mut all = RunsPage::default();
+        loop {
+            let left = match limit {
+                0 => MOST,
+                limit => limit - all.runs.len(),
+            };
+            query.limit = left.min(MOST);
+            let Reply::Runs(page) = self.ask(Query::Runs(query.clone()))? else {
+                return Err(RunsError::Unknown(None).into());
+            };
+            all.runs.extend(page.runs);
+            all.warnings.extend(page.warnings);
+            all.cursor = page.cursor;
+            if all.cursor.is_none() || (limit > 0 && all.runs.len() >= limit) {
+                return Ok(all);
+            }
+            query.cursor = all.cursor;
+        }
+    }
+
+    /// The run of this name.
+    pub(crate) fn find(&self, name: &str) -> Result<Found, CommandError> {
+        let query = Query::Run {
+            workspace: WORKSPACE.into(),
+            name: name.to_owned(),
         };
+        match self.ask(query)? {
+            Reply::Run(found) => Ok(*found),
+            _ => Err(RunsError::Unknown(None).into()),
+        }
     }
-    let access = Access::brief(store, settings());
-    match runtime()?.block_on(access.ask(query))? {
-        Reply::Wrong(wrong) => Err(RunsError::from(wrong).into()),
-        reply => Ok(reply),
+
+    /// The runs that go by these ids; none for one that is not there.
+    pub(crate) fn find_all(&self, ids: &[RunId]) -> Result<Vec<Option<Found>>, CommandError> {
+        let find = |id: &RunId| match self.find(&id.to_string()) {
+            Ok(found) => Ok(Some(found)),
+            Err(CommandError::Runs(RunsError::NotFound(_) | RunsError::Empty)) => Ok(None),
+            Err(error) => Err(error),
+        };
+        ids.iter().map(find).collect()
     }
+}
+
+/// Asks one question.
+pub(crate) fn ask(config: &Config, query: Query) -> Result<Reply, CommandError> {
+    Index::of(config.store())?.ask(query)
 }
 
 /// How a command has the index.
@@ -68,14 +135,6 @@ pub(crate) fn runs(config: &Config, filter: Option<&str>) -> Result<RunsQuery, C
     })
 }
 
-/// A page of runs.
-pub(crate) fn page(config: &Config, query: RunsQuery) -> Result<RunsPage, CommandError> {
-    match ask(config, Query::Runs(query))? {
-        Reply::Runs(page) => Ok(page),
-        _ => Err(RunsError::Unknown(None).into()),
-    }
-}
-
 /// What tools did.
 pub(crate) fn stats(config: &Config, query: RunsQuery) -> Result<Stats, CommandError> {
     match ask(config, Query::Stats(query))? {
@@ -90,7 +149,7 @@ pub(crate) fn cursor(text: Option<&str>) -> Result<Option<Cursor>, CommandError>
         .transpose()
         .map_err(|_| CommandError::Usage {
             what: "--after is not what a page ended with".into(),
-            hint: "`--format json` prints it as `cursor`, and a list that goes on says it below",
+            hint: "a list that goes on says it on standard error: `more: --after …`",
         })
 }
 
@@ -107,62 +166,7 @@ pub(crate) fn filter(config: &Config, text: Option<&str>) -> Result<Option<Filte
 
 /// The run that is meant by `latest`, an id or a prefix of one.
 pub(crate) fn find(config: &Config, name: &str) -> Result<Found, CommandError> {
-    find_in(&config.store(), name)
-}
-
-fn find_in(store: &Store, name: &str) -> Result<Found, CommandError> {
-    let query = Query::Run {
-        workspace: WORKSPACE.into(),
-        name: name.to_owned(),
-    };
-    match ask_in(store, query)? {
-        Reply::Run(found) => Ok(*found),
-        _ => Err(RunsError::Unknown(None).into()),
-    }
-}
-
-/// What is found under each of these ids. The index is opened once for all of them.
-fn find_all(store: &Store, ids: &[RunId]) -> Result<Vec<Option<Found>>, CommandError> {
-    let access = Access::brief(store, settings());
-    runtime()?.block_on(async {
-        let mut all = Vec::with_capacity(ids.len());
-        for id in ids {
-            let query = Query::Run {
-                workspace: WORKSPACE.into(),
-                name: id.to_string(),
-            };
-            all.push(match access.ask(query).await {
-                Ok(Reply::Run(found)) => Some(*found),
-                _ => None,
-            });
-        }
-        Ok(all)
-    })
-}
-
-/// The ids under which runs are listed that go by these. One that is not found stays as it is:
-/// it names the run all the same.
-pub(crate) fn listed_ids(config: &Config, ids: &[RunId]) -> Result<Vec<RunId>, CommandError> {
-    let found = find_all(&config.store(), ids)?;
-    let listed = ids.iter().zip(found);
-    Ok(listed
-        .map(|(id, found)| found.map_or(*id, |found| found.run.row.id))
-        .collect())
-}
-
-/// Opens these runs one after another; those that have gone meanwhile are passed over.
-pub(crate) fn open_each(
-    config: &Config,
-    ids: &[RunId],
-    mut each: impl FnMut(Opened) -> Result<(), CommandError>,
-) -> Result<(), CommandError> {
-    let store = config.store();
-    for found in find_all(&store, ids)?.into_iter().flatten() {
-        if let Ok(opened) = read(&store, found) {
-            each(opened)?;
-        }
-    }
-    Ok(())
+    Index::of(config.store())?.find(name)
 }
 
 /// A run, read from its journals.
@@ -182,12 +186,21 @@ pub(crate) fn open(config: &Config, name: &str) -> Result<Opened, CommandError> 
 
 /// Opens the run of this name in another store.
 pub(crate) fn open_in(store: &Store, name: &str) -> Result<Opened, CommandError> {
-    read(store, find_in(store, name)?)
+    read(store, Index::of(store.clone())?.find(name)?)
 }
 
-fn read(store: &Store, found: Found) -> Result<Opened, CommandError> {
+/// Reads a run that was found. What of it cannot be read is told.
+pub(crate) fn read(store: &Store, found: Found) -> Result<Opened, CommandError> {
     let Found { run, files } = found;
     let opened = opening::open(store, &run.row, &files)?;
+    for error in &opened.unreadable {
+        let _ = writeln!(
+            anstream::stderr(),
+            "{} {}",
+            "warning:".yellow(),
+            in_one_line(error)
+        );
+    }
     Ok(Opened {
         story: opened.story(&run.row),
         sessions: opened.sessions,

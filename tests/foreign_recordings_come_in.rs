@@ -6,6 +6,7 @@
 #[path = "support/support.rs"]
 mod support;
 
+use agent_trace_wire::message::member_at;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -75,7 +76,10 @@ fn sessions_of_agent_strace_are_runs_with_calls_outcomes_and_times() {
     let call = &run.steps[3];
     assert_eq!(call.wall, 1_764_000_002_000_000_000);
     assert_eq!(call.duration, Some(250_000_000));
-    let arguments = String::from_utf8_lossy(call.arguments(&run.frames).unwrap()).into_owned();
+    let arguments = String::from_utf8_lossy(
+        member_at(call.request(&run.frames), &["params", "arguments"]).unwrap(),
+    )
+    .into_owned();
     assert!(
         arguments.starts_with(r#"{"n":1.50,"token":"[REDACTED:github-token:"#),
         "{arguments}"

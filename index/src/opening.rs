@@ -93,24 +93,37 @@ pub fn story(store: &Store, engine: &dyn Engine, row: &RunRow) -> Result<Story, 
 pub struct Opened {
     /// Each whole, in the order of their ids.
     pub sessions: Vec<Session>,
+    /// Why others cannot be read: none of their files can.
+    pub unreadable: Vec<OpenError>,
 }
 
 /// Reads the sessions of a run.
 ///
 /// # Errors
-/// When none of a session's files can be read.
+/// When none of them can be read.
 pub fn open(store: &Store, row: &RunRow, files: &[SessionFiles]) -> Result<Opened, OpenError> {
-    let entries = entries(store, files)?;
-    let mut sessions: Vec<Option<Session>> = entries.iter().map(|_| None).collect();
-    let mut failed = None;
-    store.open_each(&entries, &mut |position, opened| match opened {
+    let (mut known, mut unreadable) = (Vec::new(), Vec::new());
+    for files in files {
+        match entry(store, files) {
+            Ok(entry) => known.push(entry),
+            Err(error) => unreadable.push(error),
+        }
+    }
+    let mut sessions: Vec<Option<Session>> = known.iter().map(|_| None).collect();
+    store.open_each(&known, &mut |position, opened| match opened {
         Ok(session) => sessions[position] = Some(session),
-        Err(error) => failed = Some(error),
+        Err(error) => unreadable.push(error),
     });
     let sessions: Vec<Session> = sessions.into_iter().flatten().collect();
-    match failed {
+    match unreadable.pop() {
         Some(error) if sessions.is_empty() && !row.slices.is_empty() => Err(error),
-        _ => Ok(Opened { sessions }),
+        error => {
+            unreadable.extend(error);
+            Ok(Opened {
+                sessions,
+                unreadable,
+            })
+        }
     }
 }
 
@@ -119,11 +132,12 @@ pub fn open(store: &Store, row: &RunRow, files: &[SessionFiles]) -> Result<Opene
 /// # Errors
 /// When none of a session's files can be read.
 pub fn entries(store: &Store, files: &[SessionFiles]) -> Result<Vec<SessionEntry>, OpenError> {
-    let entry = |files: &SessionFiles| {
-        let paths = files.paths(store).collect();
-        trace::entry(store, files.session, files.http, files.started, paths)
-    };
-    files.iter().map(entry).collect()
+    files.iter().map(|files| entry(store, files)).collect()
+}
+
+fn entry(store: &Store, files: &SessionFiles) -> Result<SessionEntry, OpenError> {
+    let paths = files.paths(store).collect();
+    trace::entry(store, files.session, files.http, files.started, paths)
 }
 
 impl Opened {

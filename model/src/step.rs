@@ -24,6 +24,21 @@ pub enum StepKind {
     Http,
 }
 
+impl StepKind {
+    /// The word for it, as in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Notification => "notification",
+            Self::Answer => "answer",
+            Self::Other => "other",
+            Self::Stray => "stray",
+            Self::Http => "http",
+        }
+    }
+}
+
 /// One entry in a run's list, with what it carried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {

@@ -3,7 +3,7 @@
 use crate::cli::formats::Import;
 use crate::config::Config;
 use crate::error::{CommandError, exit};
-use crate::query;
+use crate::query::Index;
 use crate::render::escape::text;
 use crate::render::short;
 use agent_trace_index::formats::import::{self, Count, State, Taken};
@@ -28,9 +28,10 @@ pub(crate) fn run(args: &Import, config: &Config) -> Result<u8, CommandError> {
         .take(MOST_NAMED)
         .map(|t| t.run)
         .collect();
-    let named = query::listed_ids(config, &named)?;
+    let named = Index::of(store)?.find_all(&named)?;
     for (position, taken) in report.taken.iter().enumerate() {
-        let run = named.get(position).copied().unwrap_or(taken.run);
+        let run = named.get(position).and_then(Option::as_ref);
+        let run = run.map_or(taken.run, |found| found.run.row.id);
         writeln!(out, "{}", line(taken, run))?;
     }
     out.flush()?;

@@ -32,12 +32,7 @@ fn redactor(config: &Config) -> Result<Redactor, CommandError> {
     };
     let mut redactor = Redactor::new(key, &config.file.redact.rule)?;
     // What `record` would hide here: the values of secret variables of this environment.
-    let environment: Vec<_> = std::env::vars_os().collect();
-    redactor.add_environment(
-        environment
-            .iter()
-            .map(|(n, v)| (n.as_encoded_bytes(), v.as_encoded_bytes())),
-    );
+    redactor.add_own_environment();
     Ok(redactor)
 }
 

@@ -7,13 +7,13 @@ mod follow;
 use crate::cli::{Format, Runs as Args};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
-use crate::query;
+use crate::query::{self, Index};
 use crate::render::escape::text;
 use crate::render::json::{self, RunLine};
 use crate::render::table::{self, Align};
 use crate::render::{row_status, short, time};
 use agent_trace_index::RunsError;
-use agent_trace_index::listing::{Cursor, Listed, MOST, RunsPage, RunsQuery};
+use agent_trace_index::listing::{Cursor, Listed, RunsQuery};
 use owo_colors::OwoColorize;
 use std::io::{self, Write};
 
@@ -28,41 +28,26 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
         ..query::runs(config, args.filter.as_deref())?
     };
     let asked_for_all = !args.failed && args.filter.is_none() && args.after.is_none();
-    let page = pages(config, query, args.limit)?;
+    let page = Index::of(config.store())?.runs(query, args.limit)?;
     warn(&page.warnings)?;
     let lines = || page.runs.iter().map(RunLine::of);
     match args.format {
         Format::Text if page.runs.is_empty() && asked_for_all => {
             return Err(RunsError::Empty.into());
         }
-        Format::Text => print(&page.runs, page.cursor, args)?,
+        Format::Text => print(&page.runs)?,
         Format::Json => json::document(&lines().collect::<Vec<_>>())?,
         Format::Jsonl => lines().try_for_each(|line| json::line(&line))?,
     }
+    more(page.cursor)?;
     Ok(exit::SUCCESS)
 }
 
-/// As many runs as are wanted, 0 for all.
-pub(crate) fn pages(
-    config: &Config,
-    mut query: RunsQuery,
-    limit: usize,
-) -> Result<RunsPage, CommandError> {
-    let mut all = RunsPage::default();
-    loop {
-        let left = match limit {
-            0 => MOST,
-            limit => limit - all.runs.len(),
-        };
-        query.limit = left.min(MOST);
-        let page = query::page(config, query.clone())?;
-        all.runs.extend(page.runs);
-        all.warnings.extend(page.warnings);
-        all.cursor = page.cursor;
-        if all.cursor.is_none() || (limit > 0 && all.runs.len() >= limit) {
-            return Ok(all);
-        }
-        query.cursor = all.cursor;
+/// Says on standard error where a list goes on, if it does.
+pub(crate) fn more(cursor: Option<Cursor>) -> io::Result<()> {
+    match cursor {
+        Some(cursor) => writeln!(anstream::stderr(), "more: --after {cursor}"),
+        None => Ok(()),
     }
 }
 
@@ -90,7 +75,7 @@ fn row(run: &Listed) -> [String; 8] {
     ]
 }
 
-fn print(runs: &[Listed], more: Option<Cursor>, args: &Args) -> io::Result<()> {
+fn print(runs: &[Listed]) -> io::Result<()> {
     if runs.is_empty() {
         return Ok(());
     }
@@ -106,11 +91,5 @@ fn print(runs: &[Listed], more: Option<Cursor>, args: &Args) -> io::Result<()> {
         ("STATUS", Left),
     ];
     let rows: Vec<[String; 8]> = runs.iter().map(row).collect();
-    table::print(&mut anstream::stdout().lock(), heading, &rows)?;
-    // Of the usual list everyone knows that there is more.
-    let asked = args.after.is_some() || args.filter.is_some() || args.failed;
-    match more.filter(|_| asked) {
-        Some(cursor) => writeln!(anstream::stderr(), "more: --after {cursor}"),
-        None => Ok(()),
-    }
+    table::print(&mut anstream::stdout().lock(), heading, &rows)
 }

@@ -1,10 +1,10 @@
 //! `search`: where a text was recorded.
 
 use crate::cli::{Format, Search as Args};
-use crate::commands::runs::{pages, warn};
+use crate::commands::runs::{more, warn};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
-use crate::query;
+use crate::query::{self, Index};
 use crate::render::json::{self, StepLine};
 use crate::render::lines;
 use crate::render::{short, time};
@@ -26,34 +26,37 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     let Some(filter) = query::filter(config, Some(&text))? else {
         return Ok(exit::SUCCESS);
     };
-    let page = pages(config, query, args.limit)?;
+    let index = Index::of(config.store())?;
+    let page = index.runs(query, args.limit)?;
+    let ids: Vec<RunId> = page.runs.iter().map(|run| run.row.id).collect();
+    let found = index.find_all(&ids)?;
+    drop(index);
     warn(&page.warnings)?;
     let mut out = anstream::stdout().lock();
     let mut hits = Vec::new();
-    let ids: Vec<RunId> = page.runs.iter().map(|run| run.row.id).collect();
-    query::open_each(config, &ids, |opened| {
+    // One that is not there any more was removed meanwhile.
+    for found in found.into_iter().flatten() {
+        let opened = query::read(&config.store(), found)?;
         let (run, story) = (&opened.run, &opened.story);
         if args.format == Format::Text {
             print(&mut out, run, story, &filter, args)?;
-            return Ok(());
+            continue;
         }
         for step in filter.over(story, run.verdict()).steps() {
-            let hit = serde_json::to_value(Hit {
+            // As text: a value would not keep the digits of recorded numbers.
+            let hit = serde_json::value::to_raw_value(&Hit {
                 run: run.row.id.to_string(),
                 step: StepLine::of(story, step),
             });
             hits.push(hit.map_err(io::Error::from)?);
         }
-        Ok(())
-    })?;
+    }
     match args.format {
         Format::Text => {}
-        Format::Json => json::document(&hits)?,
+        Format::Json => json::line(&hits)?,
         Format::Jsonl => hits.iter().try_for_each(json::line)?,
     }
-    if let Some(cursor) = page.cursor {
-        writeln!(anstream::stderr(), "more: --after {cursor}")?;
-    }
+    more(page.cursor)?;
     Ok(exit::SUCCESS)
 }
 

@@ -14,7 +14,7 @@ use crate::error::{CommandError, exit};
 use crate::query::{self, Opened};
 use crate::render::escape::{self, text};
 use crate::render::json::{self, RunDocument, StepLine};
-use crate::render::{lines, reason, short, standing, status, summary, time, verdict};
+use crate::render::{lines, reason, standing, status, summary, verdict, words};
 use agent_trace_analysis::outcomes::failures;
 use agent_trace_model::Ending;
 use agent_trace_model::step::Step;
@@ -84,16 +84,7 @@ fn options(args: &Show) -> lines::Options {
 
 /// What the run is, before its steps.
 fn head(out: &mut impl Write, story: &Story) -> io::Result<()> {
-    let clients = names(story.sessions.iter().map(|session| &session.client[..]));
-    let servers = names(story.sessions.iter().map(|session| &session.server[..]));
-    let names = format!(
-        "{} → {}",
-        text(clients.as_bytes(), 40),
-        text(servers.as_bytes(), 80)
-    );
-    let started = time::date(story.started());
-    let id = short(story.id);
-    writeln!(out, "{} {} {names}, {started}", "run".dimmed(), id.bold())?;
+    writeln!(out, "{}", words::head(story))?;
     for session in &story.sessions {
         let of = match story.sessions.len() {
             1 => String::new(),
@@ -117,17 +108,6 @@ fn head(out: &mut impl Write, story: &Story) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Each name once, in their order.
-fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let mut all: Vec<&str> = Vec::new();
-    for name in names {
-        if !all.contains(&name) {
-            all.push(name);
-        }
-    }
-    all.join(", ")
 }
 
 /// How client and server of an HTTP session reach each other.

@@ -6,6 +6,7 @@
 
 use super::time::rfc3339;
 use super::{escape, row_reason};
+use agent_trace_index::formats::export::raw;
 use agent_trace_index::listing::Listed;
 use agent_trace_model::step::{Step, StepKind};
 use agent_trace_model::story::{KeyKind, Session, Standing, Story};
@@ -226,7 +227,7 @@ pub(crate) struct StepLine<'a> {
     server: &'a str,
     time: String,
     from: Stream,
-    kind: &'static str,
+    kind: StepKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -248,40 +249,14 @@ pub(crate) struct StepLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     finish: Option<Finish>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<Recorded<'a>>,
+    request: Option<Cow<'a, RawValue>>,
     /// Number of the frame that it was in, for `show --frame`.
     #[serde(skip_serializing_if = "Option::is_none")]
     request_frame: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    response: Option<Recorded<'a>>,
+    response: Option<Cow<'a, RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_frame: Option<u64>,
-}
-
-/// A message as it was recorded.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(super) enum Recorded<'a> {
-    Json(&'a RawValue),
-    Joined(Box<RawValue>),
-    Text(Cow<'a, str>),
-}
-
-impl<'a> Recorded<'a> {
-    pub(super) fn of(text: &'a [u8]) -> Self {
-        let json: Option<&RawValue> = std::str::from_utf8(text)
-            .ok()
-            .and_then(|text| serde_json::from_str(text).ok());
-        match json {
-            // A Content-Length body may be spread over lines.
-            Some(json) if json.get().contains(['\n', '\r']) => {
-                let joined = json.get().replace(['\n', '\r'], "");
-                RawValue::from_string(joined).map_or(Self::Json(json), Self::Joined)
-            }
-            Some(json) => Self::Json(json),
-            None => Self::Text(String::from_utf8_lossy(text)),
-        }
-    }
 }
 
 impl<'a> StepLine<'a> {
@@ -300,14 +275,7 @@ impl<'a> StepLine<'a> {
             server,
             time: rfc3339(step.wall),
             from: step.from,
-            kind: match step.kind {
-                StepKind::Request => "request",
-                StepKind::Notification => "notification",
-                StepKind::Answer => "answer",
-                StepKind::Other => "other",
-                StepKind::Stray => "stray",
-                StepKind::Http => "http",
-            },
+            kind: step.kind,
             method: step.method.as_deref(),
             target: step.target.as_deref(),
             outcome: step.outcome.as_str(),
@@ -317,9 +285,9 @@ impl<'a> StepLine<'a> {
             exchange: step.exchange,
             http_status: step.status,
             finish: step.finish,
-            request: step.request.as_ref().map(|m| Recorded::of(&m.text)),
+            request: step.request.as_ref().and_then(|m| raw(&m.text)),
             request_frame: step.request.as_ref().map(|m| m.frame),
-            response: step.response.as_ref().map(|m| Recorded::of(&m.text)),
+            response: step.response.as_ref().and_then(|m| raw(&m.text)),
             response_frame: step.response.as_ref().map(|m| m.frame),
         }
     }
@@ -341,27 +309,22 @@ mod tests {
     fn w22_recorded_numbers_keep_every_digit() {
         let text =
             br#"{"n":9007199254740993,"m":18446744073709551615,"f":1.0,"e":1e400,"k":1,"k":2}"#;
-        let json = serde_json::to_string(&Recorded::of(text)).unwrap();
+        let json = serde_json::to_string(&raw(text)).unwrap();
         assert_eq!(json.as_bytes(), text);
     }
 
     #[test]
     fn a_body_over_several_lines_becomes_one() {
         let text = b"{\r\n  \"a\" : \"b\\nc\"\n}";
-        let json = serde_json::to_string(&Recorded::of(text)).unwrap();
+        let json = serde_json::to_string(&raw(text)).unwrap();
         assert_eq!(json, "{  \"a\" : \"b\\nc\"}");
     }
 
     #[test]
     fn w21_what_is_no_utf8_is_a_string() {
-        let json = serde_json::to_string(&Recorded::of(b"{\"a\":\"\xff\"}")).unwrap();
+        let json = serde_json::to_string(&raw(b"{\"a\":\"\xff\"}")).unwrap();
         assert_eq!(json, "\"{\\\"a\\\":\\\"\u{fffd}\\\"}\"");
         let lone = br#"{"a":"\ud800"}"#;
-        assert_eq!(
-            serde_json::to_string(&Recorded::of(lone))
-                .unwrap()
-                .as_bytes(),
-            lone
-        );
+        assert_eq!(serde_json::to_string(&raw(lone)).unwrap().as_bytes(), lone);
     }
 }

@@ -15,31 +15,34 @@ use std::borrow::Cow;
 /// Characters of a name.
 const NAME: usize = 40;
 
-/// Servers that are named.
-const SERVERS: usize = 5;
+/// Clients, and servers, that are named.
+const NAMED: usize = 5;
 
 /// `run 1a2b3c4d editor → notes, 2026-11-30 12:03:01`
 pub(crate) fn head(story: &Story) -> String {
-    let mut servers: Vec<&str> = Vec::new();
-    for session in &story.sessions {
-        if !servers.contains(&&session.server[..]) && servers.len() <= SERVERS {
-            servers.push(&session.server);
+    let clients = names(story.sessions.iter().map(|session| &session.client[..]));
+    let servers = names(story.sessions.iter().map(|session| &session.server[..]));
+    let id = short(story.id);
+    let started = date(story.started());
+    format!(
+        "{} {} {clients} → {servers}, {started}",
+        "run".dimmed(),
+        id.bold()
+    )
+}
+
+/// Each name once, in their order, and not too many.
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    for name in names {
+        if all.len() <= NAMED && !all.contains(&name) {
+            all.push(name);
         }
     }
-    let more = if servers.len() > SERVERS { ", …" } else { "" };
-    let servers = servers.iter().take(SERVERS);
-    let servers: Vec<String> = servers
-        .map(|server| text(server.as_bytes(), NAME))
-        .collect();
-    let client = story.sessions.first().map_or("", |session| &session.client);
-    format!(
-        "{} {} {} → {}{more}, {}",
-        "run".dimmed(),
-        short(story.id).bold(),
-        text(client.as_bytes(), NAME),
-        servers.join(", "),
-        date(story.started())
-    )
+    let more = if all.len() > NAMED { ", …" } else { "" };
+    let named = all.iter().take(NAMED);
+    let named: Vec<String> = named.map(|name| text(name.as_bytes(), NAME)).collect();
+    format!("{}{more}", named.join(", "))
 }
 
 /// Who was asked or told: the server, or of what the server says the client. What is no

@@ -92,11 +92,7 @@ impl Import {
         let key = key::load_or_create(store)?;
         let mut redactor = Redactor::new(key.clone(), &options.user_rules)?;
         // What is secret here may stand in what was recorded here.
-        let own: Vec<_> = std::env::vars_os().collect();
-        redactor.add_environment(
-            own.iter()
-                .map(|(name, value)| (name.as_encoded_bytes(), value.as_encoded_bytes())),
-        );
+        redactor.add_own_environment();
         let lock = open_lock(&store.root().join("import.lock"))?;
         lock.lock()?;
         let staging = store.root().join("importing");

@@ -165,6 +165,13 @@ impl Redactor {
         self.compile();
     }
 
+    /// Adds the secrets of the environment of this process.
+    pub fn add_own_environment(&mut self) {
+        let own: Vec<_> = std::env::vars_os().collect();
+        let pairs = own.iter();
+        self.add_environment(pairs.map(|(n, v)| (n.as_encoded_bytes(), v.as_encoded_bytes())));
+    }
+
     /// Adds the secrets in the arguments of a command.
     pub fn add_argv<S: AsRef<str>>(&mut self, args: &[S]) {
         for (arg, hits) in args.iter().zip(argv::scan(self, args)) {

@@ -1,4 +1,4 @@
-//! Reading sessions back: list them, find one, open it.
+//! Reading sessions back: list them, open one.
 //!
 //! A session is the one of a stdio relay process, or one of many that an HTTP relay process
 //! recorded. Which sessions make up a run is the index's matter.
@@ -40,9 +40,6 @@ pub use session::Session;
 pub use step::Step;
 pub use steps::Steps;
 
-/// The fewest digits of an id that name a session.
-const SHORTEST_PREFIX: usize = 4;
-
 /// What can be asked about recorded sessions.
 pub trait Sessions {
     /// Every session, newest first, and what could not be read.
@@ -69,54 +66,6 @@ pub trait Sessions {
             each(position, self.open(run));
         }
     }
-
-    /// The one session that is meant: by `latest`, its id, or a prefix of that.
-    ///
-    /// # Errors
-    /// When there is none, or more than one.
-    fn find(&self, name: &str) -> Result<SessionEntry, FindError> {
-        let mut runs = self.list().map_err(FindError::Io)?.runs;
-        if name == "latest" {
-            return runs.into_iter().next().ok_or(FindError::Empty);
-        }
-        let name = name.to_ascii_lowercase().replace('-', "");
-        let known = |name: String| FindError::NotFound { name };
-        if name.len() < SHORTEST_PREFIX || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(known(name));
-        }
-        runs.retain(|run| run.id.to_string().starts_with(&name));
-        match runs.len() {
-            0 => Err(known(name)),
-            1 => Ok(runs.remove(0)),
-            count => Err(FindError::Ambiguous { name, count }),
-        }
-    }
-}
-
-/// Why a name means no session.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FindError {
-    /// The data directory cannot be read.
-    #[error("cannot read the store")]
-    Io(#[source] io::Error),
-    /// There are no sessions.
-    #[error("nothing has been recorded yet")]
-    Empty,
-    /// No session has this id.
-    #[error("no run {name:?}")]
-    NotFound {
-        /// What was asked for.
-        name: String,
-    },
-    /// Several sessions have ids that begin so.
-    #[error("{count} runs begin with {name:?}")]
-    Ambiguous {
-        /// What was asked for.
-        name: String,
-        /// How many there are.
-        count: usize,
-    },
 }
 
 /// All sessions, and what could not be read.

@@ -12,6 +12,7 @@ use agent_trace_model::{Ending, Finish, Outcome};
 use agent_trace_store::journal::header::{KeyKind, Meta, NotDecoded};
 use agent_trace_store::trace::session::Standing;
 use agent_trace_store::trace::{Sessions, run_id};
+use agent_trace_wire::message::member;
 use journal::{Journal, START, failures, steps};
 
 const MODERN: (&str, &str) = ("MCP-Protocol-Version", "2026-07-28");
@@ -240,7 +241,7 @@ fn w36_a_session_that_the_server_forgot() {
         ["tools/call a 404 error", "tools/call b 404 error"]
     );
     assert!(
-        run.steps[0].answer(&run.frames).is_some(),
+        member(run.steps[0].response(&run.frames).unwrap(), "error").is_some(),
         "the error without id is its answer"
     );
     assert_eq!(failures(&run), [], "the client goes on in a new session");

@@ -5,7 +5,7 @@
 //! Times are microseconds since the beginning of the first run.
 
 use super::error::FormatError;
-use super::export::{Export, Left, kind};
+use super::export::{Export, Left};
 use super::json::quoted;
 use super::time::decimal;
 use agent_trace_model::Outcome;
@@ -110,7 +110,7 @@ impl<W: Write> Chrome<W> {
         epoch: u64,
         ends: Option<u64>,
     ) -> io::Result<()> {
-        let method = step.method.as_deref().unwrap_or(kind(step.kind));
+        let method = step.method.as_deref().unwrap_or(step.kind.as_str());
         let name = string(step.target.as_deref().unwrap_or(method));
         let category = string(method);
         let time = decimal(step.wall.saturating_sub(epoch), 3);

@@ -5,7 +5,7 @@
 //! Injection").
 
 use super::error::FormatError;
-use super::export::{Export, Left, kind};
+use super::export::{Export, Left};
 use super::time::to_rfc3339;
 use agent_trace_model::Stream;
 use agent_trace_model::step::{Message, Step};
@@ -47,7 +47,7 @@ impl<W: Write> Csv<W> {
             guarded(turn.map_or("", |turn| &turn.id)),
             to_rfc3339(step.wall),
             from.to_owned(),
-            kind(step.kind).to_owned(),
+            step.kind.as_str().to_owned(),
             guarded(step.method.as_deref().unwrap_or_default()),
             guarded(step.target.as_deref().unwrap_or_default()),
             step.outcome.to_string(),

@@ -4,8 +4,7 @@
 //! place for is left out and counted.
 
 use super::error::FormatError;
-use super::json;
-use agent_trace_model::step::{Message, StepKind};
+use agent_trace_model::step::Message;
 use agent_trace_model::story::Story;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -64,39 +63,29 @@ pub(super) fn leave(left: &mut Left, what: impl Into<String>) {
     *left.entry(what.into()).or_default() += 1;
 }
 
-/// The word for a kind of step.
-pub(super) fn kind(kind: StepKind) -> &'static str {
-    match kind {
-        StepKind::Request => "request",
-        StepKind::Notification => "notification",
-        StepKind::Answer => "answer",
-        StepKind::Other => "other",
-        StepKind::Stray => "stray",
-        StepKind::Http => "http",
-    }
-}
-
-/// A message as JSON, digit by digit as it was recorded, on one line; of what is no JSON a
-/// string in which bytes that are no UTF-8 became U+FFFD.
+/// A message as [`raw`] JSON; none where nothing of it was kept.
 pub(super) fn recorded(message: &Message) -> Option<Cow<'_, RawValue>> {
     let text = &message.text[..];
-    if text.is_empty() {
-        return None;
-    }
-    let json = std::str::from_utf8(text)
+    (!text.is_empty()).then(|| raw(text)).flatten()
+}
+
+/// A recorded text as JSON, digit by digit as it was recorded, on one line; of what is no JSON a
+/// string in which bytes that are no UTF-8 became U+FFFD. None where that cannot be written,
+/// which does not happen.
+#[must_use]
+pub fn raw(text: &[u8]) -> Option<Cow<'_, RawValue>> {
+    let json: Option<&RawValue> = str::from_utf8(text)
         .ok()
-        .filter(|_| json::is_valid(text));
-    let raw = match json {
-        Some(json) if !json.contains(['\n', '\r']) => serde_json::from_str(json).ok(),
-        _ => None,
-    };
-    if let Some(raw) = raw {
-        return Some(Cow::Borrowed(raw));
+        .and_then(|text| serde_json::from_str(text).ok());
+    match json {
+        // A Content-Length body may be spread over lines.
+        Some(json) if json.get().contains(['\n', '\r']) => {
+            let joined = json.get().replace(['\n', '\r'], "");
+            RawValue::from_string(joined).ok().map(Cow::Owned)
+        }
+        Some(json) => Some(Cow::Borrowed(json)),
+        None => serde_json::value::to_raw_value(&String::from_utf8_lossy(text))
+            .ok()
+            .map(Cow::Owned),
     }
-    let text = match json {
-        Some(_) => json::compact(text),
-        None => json::quoted(&String::from_utf8_lossy(text)),
-    };
-    let text = String::from_utf8(text).ok()?;
-    RawValue::from_string(text).ok().map(Cow::Owned)
 }

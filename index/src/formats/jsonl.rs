@@ -1,9 +1,9 @@
 //! One step a line; the members are described in `docs/formats.md`.
 
 use super::error::FormatError;
-use super::export::{Export, Left, kind, recorded};
+use super::export::{Export, Left, recorded};
 use super::time::to_rfc3339;
-use agent_trace_model::step::{Message, Step};
+use agent_trace_model::step::{Message, Step, StepKind};
 use agent_trace_model::story::Story;
 use agent_trace_model::{Finish, Stream};
 use serde::Serialize;
@@ -31,7 +31,7 @@ struct Line<'a> {
     turn: Option<&'a str>,
     time: String,
     from: Stream,
-    kind: &'static str,
+    kind: StepKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ impl<W: Write> Jsonl<W> {
             turn: turn.map(|turn| &turn.id[..]),
             time: to_rfc3339(step.wall),
             from: step.from,
-            kind: kind(step.kind),
+            kind: step.kind,
             method: step.method.as_deref(),
             target: step.target.as_deref(),
             id: step

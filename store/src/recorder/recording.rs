@@ -404,20 +404,16 @@ fn redactor(
     session: Option<&StdioSession>,
 ) -> Result<Redactor, RuleError> {
     let mut redactor = Redactor::new(key, &options.user_rules)?;
-    // A relay of HTTP starts no server; what is secret in its own environment is what it and
-    // the servers beside it were given.
-    let own: Vec<(OsString, OsString)> = match session {
-        Some(_) => Vec::new(),
-        None => std::env::vars_os().collect(),
-    };
-    let environment = session.map_or(&own, |session| &session.environment);
-    redactor.add_environment(
-        environment
-            .iter()
-            .map(|(name, value)| (name.as_encoded_bytes(), value.as_encoded_bytes())),
-    );
-    if let Some(session) = session {
-        redactor.add_argv(&lossy(&session.command));
+    match session {
+        Some(session) => {
+            let pairs = session.environment.iter();
+            let pairs = pairs.map(|(n, v)| (n.as_encoded_bytes(), v.as_encoded_bytes()));
+            redactor.add_environment(pairs);
+            redactor.add_argv(&lossy(&session.command));
+        }
+        // A relay of HTTP starts no server; what is secret in its own environment is what it
+        // and the servers beside it were given.
+        None => redactor.add_own_environment(),
     }
     Ok(redactor)
 }

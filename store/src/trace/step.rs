@@ -140,26 +140,8 @@ impl Step {
     }
 
     /// The request's parameters, as JSON text.
-    #[must_use]
-    pub fn params<'a>(&self, frames: &'a [Frame]) -> Option<&'a [u8]> {
+    pub(super) fn params<'a>(&self, frames: &'a [Frame]) -> Option<&'a [u8]> {
         member(self.opened.as_ref()?.text(frames), "params")
-    }
-
-    /// What is worth showing of the parameters: of a call its arguments.
-    #[must_use]
-    pub fn arguments<'a>(&self, frames: &'a [Frame]) -> Option<&'a [u8]> {
-        let params = self.params(frames)?;
-        match self.method.as_deref() {
-            Some("tools/call" | "prompts/get") => member(params, "arguments"),
-            _ => Some(params),
-        }
-    }
-
-    /// The answer's result or error, as JSON text.
-    #[must_use]
-    pub fn answer<'a>(&self, frames: &'a [Frame]) -> Option<&'a [u8]> {
-        let text = self.closed.as_ref()?.text(frames);
-        member(text, "result").or_else(|| member(text, "error"))
     }
 
     /// The message that began it as JSON text, or the bytes that did.
