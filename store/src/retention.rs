@@ -8,10 +8,12 @@ mod plan;
 mod usage;
 
 use crate::journal::reader::{OpenError, Segment, is_locked};
+use crate::journal::writer::BEGUN;
 use crate::journal::{header::HeaderError, sealed};
 use crate::key;
-use crate::layout::{Aside, SegmentPath, Store, write_new};
+use crate::layout::{Aside, SegmentPath, Store, remove_if_there, write_new};
 use crate::trace::{SessionEntry, is_live, processes};
+use crate::verify;
 use agent_trace_model::{ProcessId, SessionId};
 use extract::Extract;
 use std::collections::HashSet;
@@ -60,15 +62,17 @@ fn seal(store: &Store, path: &SegmentPath) -> Result<bool, RetentionError> {
             source: HeaderError::Torn,
             ..
         }) => {
-            let age = fs::metadata(&path.path)?.modified()?.elapsed();
-            if age.is_ok_and(|age| age > HEADERLESS) {
+            if is_old(&path.path)? {
                 fs::remove_file(&path.path)?;
             }
             return Ok(false);
         }
         Err(error) => return Err(error.into()),
     };
-    let bytes = sealed::seal(&segment, key::load_or_create(store)?.chain())?;
+    let key = key::load_or_create(store)?;
+    // What is wrong with it has to be known afterwards, too.
+    let flawed = verify::file(&segment, path, &key).is_flawed();
+    let bytes = sealed::seal_as(&segment, flawed, key.chain())?;
     let check = Segment::from_bytes(bytes.clone(), true, false).map_err(io::Error::other)?;
     if !check.records().eq(segment.records().filter(Result::is_ok)) {
         return Err(io::Error::other("the sealed file does not read like its original").into());
@@ -121,8 +125,9 @@ fn forget_one_of_many(store: &Store, run: &SessionEntry) -> Result<(), Retention
         if segment.is_live() {
             return Err(RetentionError::StillWritten);
         }
-        let mut extract = Extract::of(&segment, path, &key)?;
-        extract.add(&segment, |envelope| envelope.session != ordinal)?;
+        let checked = verify::file(&segment, path, &key);
+        let mut extract = Extract::of(&segment, &checked, &key)?;
+        extract.add(&segment, &checked, |envelope| envelope.session != ordinal)?;
         let folder = match path.path.parent() {
             Some(folder) if path.sealed => folder.to_owned(),
             _ => store.day(&day(segment.header().started)),
@@ -157,10 +162,7 @@ fn remove_process(store: &Store, process: ProcessId) -> Result<(), RetentionErro
 }
 
 fn remove(store: &Store, path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove_if_there(path)?;
     // A day's folder that is empty now; one that is not stays.
     if let Some(folder) = path.parent().filter(|folder| *folder != store.live()) {
         let _ = fs::remove_dir(folder);
@@ -168,8 +170,23 @@ fn remove(store: &Store, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes journals whose sealed form is there: what sealed them, or took a run out of them,
-/// was interrupted.
+/// Removes a journal of which the beginning was interrupted.
+fn remove_unbegun(path: &Path) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if !name.ends_with(BEGUN) || is_locked(path).unwrap_or(true) || !is_old(path).unwrap_or(false) {
+        return Ok(());
+    }
+    fs::remove_file(path)
+}
+
+/// Whether nothing was written to a file for so long that nobody begins it any more.
+fn is_old(path: &Path) -> io::Result<bool> {
+    let age = fs::metadata(path)?.modified()?.elapsed();
+    Ok(age.is_ok_and(|age| age > HEADERLESS))
+}
+
+/// Removes journals whose sealed form is there (what sealed them, or took a run out of them,
+/// was interrupted), and those that were never begun to their end.
 fn remove_twins(store: &Store) -> io::Result<()> {
     let sealed: HashSet<(ProcessId, u32)> = store
         .segments()?
@@ -183,7 +200,9 @@ fn remove_twins(store: &Store) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     for journal in journals {
-        let Some(file) = SegmentPath::parse(journal?.path()) else {
+        let path = journal?.path();
+        let Some(file) = SegmentPath::parse(path.clone()) else {
+            remove_unbegun(&path)?;
             continue;
         };
         if sealed.contains(&(file.process, file.number)) && !is_locked(&file.path)? {
