@@ -109,8 +109,9 @@ pub(crate) enum Command {
     Record(Record),
     /// Start a program, an agent or a script, whose MCP sessions are one run
     ///
-    /// Marks the program and all that it starts by a variable in their environment. Exits
-    /// with the program's own status.
+    /// Marks the program and all that it starts by a variable in their environment, which
+    /// `record` sees. A relay of HTTP cannot see it: sessions over HTTP get no mark, and belong
+    /// to a run by what the client names or by its process. Exits with the program's own status.
     Run(RunCommand),
     /// Relay an MCP server that speaks HTTP, and record both directions
     ///

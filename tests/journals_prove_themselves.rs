@@ -299,7 +299,7 @@ fn records_after_the_end_are_a_change() {
     let (mut bytes, places) = records(&journal);
     let (at, length) = places[places.len() - 1];
     let more = forged(&bytes[at..at + length], |record| {
-        record.envelope.sequence += 1
+        record.envelope.sequence += 1;
     });
     bytes.extend(more);
     fs::write(&journal, &bytes).unwrap();

@@ -112,6 +112,21 @@ fn a_secret_in_a_reason_does_not_reach_the_disk() {
 }
 
 #[test]
+fn what_was_said_of_a_run_is_forgotten_with_it() {
+    let home = Home::new();
+    two_runs(&home);
+    let ids = home.run_ids();
+    for (id, reason) in [(&ids[0], "reason one"), (&ids[1], "reason two")] {
+        home.ok(["verdict", id, "wrong", "--reason", reason]);
+    }
+    home.ok(["forget", &ids[0]]);
+    let log = std::fs::read(State::of(&home.store()).path()).unwrap();
+    let log = String::from_utf8_lossy(&log).into_owned();
+    assert!(!log.contains("reason one"), "{log}");
+    assert!(log.contains("reason two"), "{log}");
+}
+
+#[test]
 fn a_check_command_judges_by_its_exit_status() {
     let home = Home::new();
     two_runs(&home);
