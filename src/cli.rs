@@ -85,7 +85,7 @@ const SETTINGS: &str = concat!(
 
 /// The filter language, as `analysis::filter` has it.
 const FILTERS: &str = "\
-Filters, for `runs`, `show`, `search` and `stats`; a run matches if one of its steps does:
+Filters, for `runs`, `show`, `search`, `stats` and `export`; a run matches if one of its steps does:
   ~t TOOL      the tool that is called        ~e           failed
   ~s SERVER    the server                     ~q           never answered
   ~c CLIENT    a client of the run            ~o OUTCOME   ok, error, tool_error, timeout, ... slow
