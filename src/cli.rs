@@ -85,7 +85,7 @@ const SETTINGS: &str = concat!(
 
 /// The filter language, as `analysis::filter` has it.
 const FILTERS: &str = "\
-Filters, for `runs`, `show`, `search` and `stats`; a run matches if one of its steps does:
+Filters, for `runs`, `show`, `search`, `stats` and `export`; a run matches if one of its steps does:
   ~t TOOL      the tool that is called        ~e           failed
   ~s SERVER    the server                     ~q           never answered
   ~c CLIENT    a client of the run            ~o OUTCOME   ok, error, tool_error, timeout, ... slow
@@ -109,8 +109,9 @@ pub(crate) enum Command {
     Record(Record),
     /// Start a program, an agent or a script, whose MCP sessions are one run
     ///
-    /// Marks the program and all that it starts by a variable in their environment. Exits
-    /// with the program's own status.
+    /// Marks the program and all that it starts by a variable in their environment, which
+    /// `record` sees. A relay of HTTP cannot see it: sessions over HTTP get no mark, and belong
+    /// to a run by what the client names or by its process. Exits with the program's own status.
     Run(RunCommand),
     /// Relay an MCP server that speaks HTTP, and record both directions
     ///

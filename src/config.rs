@@ -91,6 +91,8 @@ pub(crate) struct Config {
 pub(crate) struct Check {
     /// The program and its arguments; at least the program.
     pub(crate) command: Vec<String>,
+    /// Where it runs: the folder of the configuration file.
+    pub(crate) folder: PathBuf,
     /// How long it may take.
     pub(crate) timeout: Duration,
 }
@@ -206,13 +208,21 @@ impl Config {
     pub(crate) fn check(&self) -> Option<Check> {
         let mut command = self.file.check.command.clone()?;
         let program = command.first_mut()?;
-        // A path, which is relative to the file; a bare name is looked for as a shell does.
         let folder = self.path.as_deref().and_then(Path::parent);
-        if let Some(folder) = folder.filter(|_| program.contains('/')) {
+        // Absolute, since it is the command's own folder: what is relative to it then means the
+        // same for all.
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+        let folder = std::path::absolute(folder.unwrap_or(Path::new("."))).ok()?;
+        // A path, which is relative to the file; a bare name is looked for as a shell does.
+        if program.contains('/') {
             *program = folder.join(&*program).to_string_lossy().into_owned();
         }
         let timeout = self.check_timeout().0;
-        Some(Check { command, timeout })
+        Some(Check {
+            command,
+            folder,
+            timeout,
+        })
     }
 
     pub(crate) fn check_timeout(&self) -> (Duration, Origin) {

@@ -2,9 +2,9 @@
 //!
 //! The command is the user's own, declared in their configuration file, and gets nothing of a
 //! recording as an argument: the run on its standard input, as `show --format json` prints it,
-//! and its id in `AGENT_TRACE_CHECKED_RUN`. It may take a set time. Exit status 0 means right, 1
-//! wrong; anything
-//! else is a fault of the check, which leaves the run unjudged.
+//! and its id in `AGENT_TRACE_CHECKED_RUN`. It runs in the folder of the configuration file, and may
+//! take a set time. Exit status 0 means right, 1 wrong; anything else is a fault of the check, which
+//! leaves the run unjudged.
 //!
 //! - [`mod@command`]: running it within its bounds
 
@@ -34,23 +34,29 @@ pub(crate) fn check(
     let steps = story.steps.iter().map(|step| StepLine::of(story, step));
     let document = RunDocument::of(run, story, steps.collect());
     let json = serde_json::to_vec(&document).map_err(|error| CommandError::Output(error.into()))?;
-    let (verdict, reason) = match command::run(check, config.store().root(), story.id, json) {
-        Ok(Ended::Exit { code: 0, said }) => (Verdict::Right, said),
-        Ok(Ended::Exit { code: 1, said }) => (Verdict::Wrong, said),
-        Ok(Ended::Exit { code, said }) => fault(&format!("exit status {code}"), &said),
-        Ok(Ended::Signal { number, said }) => fault(&format!("ended by signal {number}"), &said),
-        Ok(Ended::TooLong { said }) => fault("it took too long", &said),
-        Err(error) => fault("it could not be started", &error.to_string()),
+    let root = config.store().root().to_owned();
+    // The command runs in another folder.
+    let root = std::path::absolute(&root).unwrap_or(root);
+    let (verdict, what, said) = match command::run(check, &root, story.id, json) {
+        Ok(Ended::Exit { code: 0, said }) => (Verdict::Right, None, said),
+        Ok(Ended::Exit { code: 1, said }) => (Verdict::Wrong, None, said),
+        Ok(Ended::Exit { code, said }) => fault(format!("exit status {code}"), said),
+        Ok(Ended::Signal { number, said }) => fault(format!("ended by signal {number}"), said),
+        Ok(Ended::TooLong { said }) => fault("it took too long".into(), said),
+        Err(error) => fault("it could not be started".into(), error.to_string()),
     };
-    record(config, story.id, verdict, &reason, Judge::Check)
+    // All of it is looked at: half a secret could not be recognised.
+    let said = command::reason(&redacted(config, &said)?);
+    let reason = match what {
+        None => said,
+        Some(what) if said.is_empty() => format!("check error: {what}"),
+        Some(what) => format!("check error: {what}: {said}"),
+    };
+    append(config, story.id, verdict, reason, Judge::Check)
 }
 
-fn fault(what: &str, said: &str) -> (Verdict, String) {
-    let colon = if said.is_empty() { "" } else { ": " };
-    (
-        Verdict::Unjudged,
-        format!("check error: {what}{colon}{said}"),
-    )
+fn fault(what: String, said: String) -> (Verdict, Option<String>, String) {
+    (Verdict::Unjudged, Some(what), said)
 }
 
 /// Records a verdict, without the secrets that its reason may hold.
@@ -61,11 +67,23 @@ pub(crate) fn record(
     reason: &str,
     by: Judge,
 ) -> Result<Decision, CommandError> {
+    let reason = redacted(config, reason.trim())?;
+    append(config, run, verdict, cut(&reason).to_owned(), by)
+}
+
+/// Records a verdict; there are no secrets in its reason any more.
+fn append(
+    config: &Config,
+    run: RunId,
+    verdict: Verdict,
+    reason: String,
+    by: Judge,
+) -> Result<Decision, CommandError> {
     let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
     let decision = Decision {
         run,
         verdict,
-        reason: redacted(config, reason)?,
+        reason,
         by,
         at: u64::try_from(now).unwrap_or(u64::MAX),
     };
@@ -74,21 +92,19 @@ pub(crate) fn record(
     Ok(decision)
 }
 
-/// A text as it may be stored: redacted, unless recording is set not to be, and of bounded
-/// length.
+/// A text as it may be stored: redacted, unless recording is set not to be.
 fn redacted(config: &Config, text: &str) -> Result<String, CommandError> {
-    let text = text.trim();
     if text.is_empty() || !config.redact().0 {
-        return Ok(cut(text).to_owned());
+        return Ok(text.to_owned());
     }
     let store = config.store();
     let key = key::load_or_create(&store).map_err(CommandError::path(&store.key_file()))?;
     let mut redactor = Redactor::new(key, &config.file.redact.rule)?;
     redactor.add_own_environment();
-    // Cut afterwards: half a secret could not be recognised.
-    Ok(cut(&redactor.text(text)).to_owned())
+    Ok(redactor.text(text))
 }
 
+/// As much of a reason as is kept.
 fn cut(text: &str) -> &str {
     let mut end = text.len().min(MOST_REASON);
     while !text.is_char_boundary(end) {

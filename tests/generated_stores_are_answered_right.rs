@@ -9,6 +9,7 @@ mod generate;
 mod support;
 
 use agent_trace_store::trace::Sessions;
+use agent_trace_store::verify;
 use generate::{Made, Plan, needle};
 use support::Home;
 
@@ -46,6 +47,10 @@ fn what_is_known_of_a_store_is_what_is_found_in_it_sealed_or_not() {
     is_answered_right(&home, &made);
     generate::seal(&store, 2).unwrap();
     assert!(store.segments().unwrap().iter().all(|path| path.sealed));
+    verify::each(&store, None, |_, report| {
+        assert!(!report.is_faulty() && !report.is_doubtful(), "{report:?}");
+    })
+    .unwrap();
     is_read_right(&home, &made);
     is_answered_right(&home, &made);
 }

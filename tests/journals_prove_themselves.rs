@@ -11,7 +11,7 @@ use agent_trace_store::journal::header::{KeyKind, Removed};
 use agent_trace_store::journal::writer::Writer;
 use agent_trace_store::journal::{Envelope, Flags, Kind, Record, format};
 use agent_trace_store::layout::SegmentPath;
-use agent_trace_store::{key, verify};
+use agent_trace_store::{key, retention, verify};
 use agent_trace_wire::frame::Framing;
 use serde_json::{Value, json};
 use std::fs;
@@ -227,6 +227,145 @@ fn the_end_of_a_journal_that_nobody_sealed_is_not_proven_where_its_mark_is_gone(
     );
     let said = home.ok(["verify", "latest"]);
     assert!(said.contains("its end is not proven"), "{said}");
+}
+
+/// The journal without its marks.
+fn unchained(bytes: &[u8], places: &[(usize, usize)]) -> Vec<u8> {
+    let (_, end) = agent_trace_store::journal::Header::decode(bytes).unwrap();
+    let mut out = bytes[..end].to_vec();
+    for (at, length) in places {
+        out.extend_from_slice(&bytes[*at..at + length]);
+    }
+    out
+}
+
+/// Out of the store and in again, by which a file is written anew.
+fn written_anew(home: &Home) {
+    let id = home.runs()[0].entry.id.to_string();
+    let _ = fs::remove_file(home.at("work/anew.atrace"));
+    home.ok(["export", &id, "-o", "anew.atrace"]);
+    home.ok(["forget", &id]);
+    home.ok(["import", "anew.atrace"]);
+}
+
+#[test]
+fn what_nothing_proves_is_not_proven_when_it_is_sealed_or_written_anew() {
+    let home = recorded();
+    let journal = home.only_journal();
+    let (bytes, places) = records(&journal);
+    // As changed by somebody who takes the marks out.
+    fs::write(&journal, unchained(&bytes, &places)).unwrap();
+    let unproven = (2, vec![], vec!["unchained".to_owned()]);
+    assert_eq!(verdict(&home), unproven);
+    home.ok(["retention"]);
+    assert_eq!(home.only_journal().extension().unwrap(), "ats");
+    assert_eq!(verdict(&home), unproven);
+    written_anew(&home);
+    assert_eq!(verdict(&home), unproven);
+    let said = home.run(["verify", "latest"]);
+    assert!(said.out.contains(" 0 proven"), "{said:?}");
+}
+
+#[test]
+fn an_end_that_is_not_proven_is_not_proven_by_being_sealed_or_written_anew() {
+    let home = recorded();
+    let journal = home.only_journal();
+    let (bytes, places) = records(&journal);
+    // In the middle of a stretch; then one more, which only whoever has no key can have put there.
+    let (at, length) = places[100];
+    let mut cut = bytes[..at + length].to_vec();
+    cut.extend(forged(&bytes[at..at + length], |record| {
+        record.envelope.sequence += 1;
+    }));
+    fs::write(&journal, cut).unwrap();
+    let open = (0, vec![], vec!["open_end".to_owned()]);
+    let proven = || {
+        let told = home.json(["verify", "--all", "--format", "json"]);
+        (told[0]["records"].as_u64(), told[0]["proven"].as_u64())
+    };
+    assert_eq!(verdict(&home), open);
+    let before = proven();
+    assert!(before.1 < before.0, "{before:?}");
+    home.ok(["retention"]);
+    assert_eq!((verdict(&home), proven()), (open.clone(), before));
+    written_anew(&home);
+    assert_eq!((verdict(&home), proven()), (open, before));
+}
+
+#[test]
+fn records_after_the_end_are_a_change() {
+    let home = recorded();
+    let journal = home.only_journal();
+    let (mut bytes, places) = records(&journal);
+    let (at, length) = places[places.len() - 1];
+    let more = forged(&bytes[at..at + length], |record| {
+        record.envelope.sequence += 1;
+    });
+    bytes.extend(more);
+    fs::write(&journal, &bytes).unwrap();
+    assert_faults(&home, &["changed"]);
+    home.ok(["retention"]);
+    assert_faults(&home, &["changed"]);
+    written_anew(&home);
+    assert_faults(&home, &["changed"]);
+    let told = home.run(["verify", "--all", "--format", "json"]).out;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told[0]["proven"], 0, "{told}");
+}
+
+#[test]
+fn bytes_that_were_put_in_are_known_when_they_are_gone() {
+    let home = recorded();
+    let journal = home.only_journal();
+    let (mut bytes, places) = records(&journal);
+    bytes.splice(places[100].0..places[100].0, *b"something else");
+    fs::write(&journal, &bytes).unwrap();
+    assert_faults(&home, &["damaged"]);
+    home.ok(["retention"]);
+    assert_faults(&home, &["changed"]);
+}
+
+#[test]
+fn a_journal_that_ends_inside_its_header_is_not_ok() {
+    let home = recorded();
+    let journal = home.only_journal();
+    let bytes = fs::read(&journal).unwrap();
+    fs::write(&journal, &bytes[..30]).unwrap();
+    assert_faults(&home, &["damaged"]);
+}
+
+#[test]
+fn sealing_beside_it_is_no_fault() {
+    let home = recorded();
+    let header = home.only_run().entry.header;
+    let store = home.store();
+    let chain = key::load(&store).unwrap().chain();
+    for process in 0..200 {
+        let mut header = header.clone();
+        header.process = agent_trace_model::ProcessId::new(process, [9; 10]);
+        let mut writer = Writer::chained(&store, header, chain.clone()).unwrap();
+        writer.append(&frame(1), b"{}").unwrap();
+        writer.flush().unwrap();
+        writer.roll().unwrap();
+        writer.append(&frame(2), b"{}").unwrap();
+        writer.flush().unwrap();
+        writer.close().unwrap();
+    }
+    std::thread::scope(|scope| {
+        let sealing = scope.spawn(|| retention::apply(&store, retention::Limits::default()));
+        let mut is_over = false;
+        while !is_over {
+            is_over = sealing.is_finished();
+            let mut seen = 0;
+            verify::each(&store, None, |_, report| {
+                assert!(!report.is_faulty(), "{report:?}");
+                seen += 1;
+            })
+            .unwrap();
+            assert_eq!(seen, 201);
+        }
+        assert!(sealing.join().unwrap().unwrap().failed.is_empty());
+    });
 }
 
 fn frame(sequence: u64) -> Envelope {

@@ -112,6 +112,21 @@ fn a_secret_in_a_reason_does_not_reach_the_disk() {
 }
 
 #[test]
+fn what_was_said_of_a_run_is_forgotten_with_it() {
+    let home = Home::new();
+    two_runs(&home);
+    let ids = home.run_ids();
+    for (id, reason) in [(&ids[0], "reason one"), (&ids[1], "reason two")] {
+        home.ok(["verdict", id, "wrong", "--reason", reason]);
+    }
+    home.ok(["forget", &ids[0]]);
+    let log = std::fs::read(State::of(&home.store()).path()).unwrap();
+    let log = String::from_utf8_lossy(&log).into_owned();
+    assert!(!log.contains("reason one"), "{log}");
+    assert!(log.contains("reason two"), "{log}");
+}
+
+#[test]
 fn a_check_command_judges_by_its_exit_status() {
     let home = Home::new();
     two_runs(&home);
@@ -163,6 +178,55 @@ fn a_check_that_cannot_tell_leaves_the_run_unjudged() {
         reason("sleep 1000\n", "200ms"),
         "check error: it took too long"
     );
+}
+
+#[test]
+fn a_check_runs_in_the_folder_of_the_configuration() {
+    let home = Home::new();
+    two_runs(&home);
+    configure(&home, "cat < beside.txt\nexit 1\n", "60s");
+    let folder = home.at("home/.config/agent-trace");
+    std::fs::write(folder.join("beside.txt"), "beside the file").unwrap();
+    // Arguments that are paths, too.
+    let text = "[check]\ncommand = [\"sh\", \"check.sh\"]\n";
+    std::fs::write(folder.join("config.toml"), text).unwrap();
+    let verdict = home.run(["verdict", "latest", "--check", "--format", "json"]);
+    assert_eq!(verdict.code, 1, "{verdict:?}");
+    assert!(verdict.out.contains("beside the file"), "{verdict:?}");
+}
+
+#[test]
+fn a_secret_that_a_cut_goes_through_does_not_stay() {
+    let home = Home::new();
+    two_runs(&home);
+    let secret = ["ghp", "0123456789abcdefghijklmnopqrstuvwxyz"].join("_");
+    // In one line, so long that the reason's beginning and its end are within a secret.
+    for before in [1000 - 20, 1000 - 4] {
+        let script = format!(
+            "head -c {before} /dev/zero | tr '\\0' 'x'\n\
+             echo ' {secret} and'\nexit 1\n"
+        );
+        configure(&home, &script, "60s");
+        home.run(["verdict", "latest", "--check"]);
+        let script = format!(
+            "echo {secret}\nprintf '{secret} '\n\
+             head -c {} /dev/zero | tr '\\0' 'x'\nexit 1\n",
+            before + 2
+        );
+        configure(&home, &script, "60s");
+        home.run(["verdict", "latest", "--check"]);
+    }
+    for entry in State::of(&home.store()).entries().unwrap().all {
+        let Entry::Verdict(decision) = entry else {
+            panic!("{entry:?}");
+        };
+        let reason = &decision.reason;
+        assert!(reason.len() > 900, "{reason}");
+        let whole = secret.as_bytes().windows(6);
+        let whole = whole.map(|part| std::str::from_utf8(part).unwrap());
+        let parts: Vec<&str> = whole.filter(|part| reason.contains(part)).collect();
+        assert!(parts.is_empty(), "{parts:?} in {reason}");
+    }
 }
 
 #[test]

@@ -84,6 +84,45 @@ fn steps_go_out_as_lines_and_rows() {
 }
 
 #[test]
+fn what_matches_a_filter_goes_out() {
+    let home = Home::new();
+    let first = record(&home);
+    let second = record(&home);
+    let lines = |words: &[&str]| -> Vec<(String, String)> {
+        let text = home.ok([&["export", "--as", "jsonl"], words].concat());
+        let lines = text.lines().map(|line| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let text = |member: &str| line[member].as_str().unwrap_or_default().to_owned();
+            (text("run"), text("target"))
+        });
+        lines.collect()
+    };
+    let step = |run: &str, target: &str| (run.to_owned(), target.to_owned());
+    assert_eq!(lines(&[&second, "~t fail"]), [step(&second, "fail")]);
+    let both = [step(&first, "fail"), step(&second, "fail")];
+    assert_eq!(lines(&["~t fail"]), both);
+    // Files hold whole runs.
+    let said = home.ok(["export", "~t fail"]);
+    assert_eq!(said.lines().count(), 2, "{said}");
+    for run in [&first, &second] {
+        assert!(
+            home.at("work")
+                .join(format!("{}.atrace", &run[..8]))
+                .exists(),
+            "{said}"
+        );
+    }
+    for (words, code) in [
+        (["export", "~t nothing"], 2),
+        (["export", "~t ("], 2),
+        (["export", "ffffffff"], 2),
+    ] {
+        let said = home.run(words);
+        assert_eq!((said.code, &said.out[..]), (code, ""), "{said:?}");
+    }
+}
+
+#[test]
 fn a_trace_for_perfetto_has_spans_that_do_not_overlap_on_a_thread() {
     let home = Home::new();
     record(&home);

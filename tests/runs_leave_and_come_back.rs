@@ -433,6 +433,70 @@ fn what_the_disk_is_used_for_is_told_by_server_and_month() {
 }
 
 #[test]
+fn limits_that_are_not_kept_to_are_told() {
+    let home = Home::new();
+    home.record().talk(&Server::that_writes(ANSWER), "");
+    let doctor = || home.run(["doctor"]);
+    assert!(!doctor().out.contains("limits:"));
+    let folder = home.at("home/.config/agent-trace");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(
+        folder.join("config.toml"),
+        "[retention]\nmax_sessions = 9\n",
+    )
+    .unwrap();
+    assert!(
+        doctor().out.contains("limits: not looked after yet"),
+        "{:?}",
+        doctor()
+    );
+    home.ok(["retention", "apply", "--in-background"]);
+    assert!(
+        doctor().out.contains("ok  limits: looked after"),
+        "{:?}",
+        doctor()
+    );
+    // A file that cannot be sealed.
+    let live = home.store().live();
+    let name = format!("{}.1.atj", "0".repeat(32));
+    fs::write(live.join(name), [b'x'; 100]).unwrap();
+    let background = home.run(["retention", "apply", "--in-background"]);
+    assert_eq!(background.code, 2, "{background:?}");
+    let said = doctor();
+    assert!(
+        said.out.contains("wrong  limits: not looked after"),
+        "{said:?}"
+    );
+    assert!(said.out.contains("cannot read"), "{said:?}");
+}
+
+#[test]
+fn damage_to_what_was_decided_is_told() {
+    let home = Home::new();
+    home.record().talk(&Server::that_writes(ANSWER), "");
+    for _ in 0..2 {
+        home.ok(["verdict", "latest", "wrong", "--reason", "some reason"]);
+    }
+    home.ok(["verify", "--all"]);
+    assert!(!home.run(["doctor"]).out.contains("verdicts"));
+    let path = home.store().root().join("state/log");
+    let mut log = fs::read(&path).unwrap();
+    log[100] ^= 1;
+    fs::write(&path, log).unwrap();
+    let said = home.run(["verify", "--all"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(
+        said.err.contains("of the state log can't be read"),
+        "{said:?}"
+    );
+    let said = home.run(["doctor"]);
+    assert!(
+        said.out.contains("of the state log can't be read"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn a_cap_holds_without_a_daemon() {
     let home = Home::new();
     record(&home, "first");

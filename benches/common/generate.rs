@@ -50,7 +50,7 @@ pub(crate) struct Plan {
 
 /// Writes the runs into a store, as journals of processes that have ended.
 pub(crate) fn generate(store: &Store, plan: Plan, threads: usize) -> io::Result<Made> {
-    let key = key::load_or_create(store)?.id();
+    let key = key::load_or_create(store)?;
     let text = Text::new(plan.seed);
     let people = People {
         store,
@@ -74,7 +74,7 @@ pub(crate) fn generate(store: &Store, plan: Plan, threads: usize) -> io::Result<
 /// Seals every journal of a store as its retention does, but without waiting for the disk.
 /// Returns the bytes of all files then.
 pub(crate) fn seal(store: &Store, threads: usize) -> io::Result<u64> {
-    let chain = key::load_or_create(store)?.hasher();
+    let chain = key::load_or_create(store)?.chain();
     let journals: Vec<SegmentPath> = store
         .segments()?
         .into_iter()

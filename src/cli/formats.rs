@@ -29,19 +29,23 @@ pub(crate) struct Import {
 /// What `export --help` says in full.
 pub(crate) const EXPORT: &str = "\
 Formats:
-  portable      one file that `import` takes, for one run
+  portable      a file that `import` takes, for each run
   jsonl         one step a line, with its messages
   csv           one step a row; cells that a spreadsheet would take for formulas begin with '
   har           HTTP Archive 1.2, for runs over HTTP
   chrome        trace events, to be opened in Perfetto (ui.perfetto.dev) or chrome://tracing
   agent-strace  a folder that agent-strace reads [default output: .agent-traces]
 
+A filter at the end, such as '~failed ~since 7d' (`runs --help`), takes the steps that match; without
+a RUN before it, of all runs that have such steps. Portable files, har and agent-strace hold whole
+runs. What is no id, nor the beginning of one, is a filter.
+
 Nothing is un-hidden: secrets are in none of them. What becomes of what: docs/formats.md.";
 
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// The runs: `latest`, ids, or the beginnings of them
-    #[arg(required = true, value_name = "RUN")]
+    /// The runs: `latest`, ids, or the beginnings of them; last, a filter (below)
+    #[arg(required = true, value_name = "RUN|FILTER")]
     pub(crate) runs: Vec<String>,
     /// The format
     #[arg(long = "as", value_name = "FORMAT", value_enum, default_value_t)]

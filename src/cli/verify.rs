@@ -14,7 +14,7 @@ pub(crate) struct Verify {
     /// The run: `latest`, its id, or the beginning of that
     #[arg(required_unless_present = "all")]
     pub(crate) run: Option<String>,
-    /// Check every journal of the store
+    /// Check every journal of the store, and whether all verdicts can be read
     #[arg(long, conflicts_with = "run")]
     pub(crate) all: bool,
     #[arg(long, value_enum, default_value_t)]

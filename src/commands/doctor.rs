@@ -3,18 +3,23 @@
 #[cfg(unix)]
 mod daemon;
 
+use crate::cap;
 use crate::config::Config;
 use crate::error::{CommandError, exit, in_one_line};
 use crate::recording::is_off;
 use crate::render::time::bytes;
 use crate::render::{short, time};
+use crate::units;
 use agent_trace_store::redact::{Key, Redactor};
+use agent_trace_store::retention::{self, Outcome};
+use agent_trace_store::state::State;
 use agent_trace_store::trace::session::Standing;
 use agent_trace_store::trace::{Session, Sessions};
 use agent_trace_store::{Store, key};
 use owo_colors::OwoColorize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// How many of the newest runs are looked at.
 const RUNS: usize = 50;
@@ -40,6 +45,8 @@ pub(crate) fn run(config: &Result<Config, CommandError>) -> Result<u8, CommandEr
             found.push(("store", writable(&store)));
             found.extend(readable(&store).map(|wrong| ("store", wrong)));
             found.push(("key", key_of(&store)));
+            found.extend(limits(config, &store).map(|limits| ("limits", limits)));
+            found.extend(verdicts(&store).map(|wrong| ("verdicts", wrong)));
             found.push(("recording", switch()));
             #[cfg(unix)]
             daemon::look(config, &mut found);
@@ -139,6 +146,40 @@ fn key_of(store: &Store) -> Found {
             error.to_string(),
             "move the file away: a new key is made, and older fingerprints stay comparable among themselves",
         ),
+    }
+}
+
+/// Whether the limits of [retention] are kept to.
+fn limits(config: &Config, store: &Store) -> Option<Found> {
+    const REMEDY: &str = "`agent-trace retention apply` does it now, and tells what it cannot do";
+    if config.retention().is_empty() {
+        return None;
+    }
+    let Some((age, outcome)) = retention::last_time(store) else {
+        return Some(Found::Good("not looked after yet; relays do it".into()));
+    };
+    let ago = format!("{} ago", units::shown(Duration::from_secs(age.as_secs())));
+    Some(match outcome {
+        Outcome::Done => Found::Good(format!("looked after {ago}")),
+        Outcome::Begun if age < cap::EVERY => Found::Good("being looked after".into()),
+        Outcome::Begun => Found::Wrong(format!("not looked after to the end, {ago}"), REMEDY),
+        Outcome::Failed(why) => {
+            let why = crate::render::escape::text(why.as_bytes(), 0);
+            Found::Wrong(format!("not looked after, {ago}: {why}"), REMEDY)
+        }
+    })
+}
+
+/// Whether all that was decided about runs can be read.
+fn verdicts(store: &Store) -> Option<Found> {
+    const REMEDY: &str = "the rest counts; judge again what you miss (`agent-trace verdict`)";
+    match State::of(store).entries() {
+        Ok(entries) if entries.damaged == 0 => None,
+        Ok(entries) => Some(Found::Wrong(
+            format!("{} bytes of the state log can't be read", entries.damaged),
+            REMEDY,
+        )),
+        Err(error) => Some(Found::Wrong(in_one_line(&error), "nothing is judged")),
     }
 }
 

@@ -67,14 +67,31 @@ fn in_background(args: &Apply, config: &Config) -> Result<u8, CommandError> {
     let _ = rustix::process::nice(cap::NICE);
     let store = config.store();
     let applied = retention::apply(&store, policy(&args.limits, config))
-        .map_err(CommandError::path(store.root()))?;
+        .map_err(CommandError::path(store.root()));
+    // Nobody sees this process, so it leaves word.
+    let failed = match &applied {
+        Ok(applied) => applied.failed.first().map(|first| {
+            let more = applied.failed.len() - 1;
+            match more {
+                0 => in_one_line(first),
+                more => format!("{} (and {more} more)", in_one_line(first)),
+            }
+        }),
+        Err(error) => Some(in_one_line(error)),
+    };
+    let _ = retention::note_outcome(&store, failed.as_deref());
+    let applied = applied?;
     tracing::info!(
         sealed = applied.sealed,
         removed = applied.removed.len(),
         failed = applied.failed.len(),
         "limits were looked after"
     );
-    Ok(exit::SUCCESS)
+    Ok(if failed.is_none() {
+        exit::SUCCESS
+    } else {
+        exit::FAILURE
+    })
 }
 
 /// The limits of the command line where there are any, else those of the configuration.

@@ -7,6 +7,7 @@ use crate::error::{CommandError, exit};
 use crate::query;
 use crate::render::{escape, json, short};
 use agent_trace_model::ProcessId;
+use agent_trace_store::state::State;
 use agent_trace_store::trace::Sessions;
 use agent_trace_store::verify::{self, Fault, Note, Report};
 use owo_colors::OwoColorize;
@@ -57,13 +58,24 @@ pub(crate) fn run(args: &Verify, config: &Config) -> Result<u8, CommandError> {
             .map(Told::of)
             .try_for_each(|l| json::line(&l))?,
     }
-    Ok(if lines.iter().any(|line| line.report.is_faulty()) {
-        exit::FOUND
-    } else if lines.iter().any(|line| line.report.is_doubtful()) {
-        exit::FAILURE
-    } else {
-        exit::SUCCESS
-    })
+    let damaged = match args.all {
+        true => State::of(&store).entries()?.damaged,
+        false => 0,
+    };
+    if damaged > 0 {
+        let what = format!("{damaged} bytes of the state log can't be read: verdicts may be lost");
+        // It is no journal: what is printed of these stays as it is.
+        let _ = writeln!(anstream::stderr(), "{} {what}", "warning:".yellow());
+    }
+    Ok(
+        if damaged > 0 || lines.iter().any(|line| line.report.is_faulty()) {
+            exit::FOUND
+        } else if lines.iter().any(|line| line.report.is_doubtful()) {
+            exit::FAILURE
+        } else {
+            exit::SUCCESS
+        },
+    )
 }
 
 /// What is said of a process.

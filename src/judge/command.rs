@@ -6,13 +6,17 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// In which environment variable the command finds the run's id.
 const ENV_RUN: &str = "AGENT_TRACE_CHECKED_RUN";
-/// Bytes of its output that are kept of each stream, from its beginning.
+/// Bytes of its output that are kept of each stream: the last ones.
 const MOST_SAID: usize = 64 << 10;
+/// Bytes after a cut that are not kept either: a secret that the cut goes through could not be
+/// told any more.
+const AFTER_A_CUT: usize = 16 << 10;
 /// Characters of it that become the reason.
 const MOST_REASON: usize = 1000;
 /// How often it is looked whether the command has ended.
@@ -20,7 +24,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// How long a process that it left behind may hold its output open.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// How the command ended, and what it said.
+/// How the command ended, and the end of what it said, with the secrets in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Exit { code: i32, said: String },
@@ -39,6 +43,7 @@ pub(super) fn run(check: &Check, store: &Path, run: RunId, story: Vec<u8>) -> io
         .args(arguments)
         .env(ENV_RUN, run.to_string())
         .env(ENV_STORE, store)
+        .current_dir(&check.folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -57,7 +62,7 @@ pub(super) fn run(check: &Check, store: &Path, run: RunId, story: Vec<u8>) -> io
     kill(&mut child, status.is_some());
     let until = Instant::now() + LINGER;
     let (out, errors) = (gather(out.as_ref(), until), gather(errors.as_ref(), until));
-    let said = reason(if out.trim().is_empty() { &errors } else { &out });
+    let said = if out.trim().is_empty() { errors } else { out };
     let Some(status) = status else {
         return Ok(Ended::TooLong { said });
     };
@@ -99,39 +104,80 @@ fn kill(child: &mut Child, ended: bool) {
     }
 }
 
-/// Reads a stream to its end, and keeps its beginning.
-fn collect(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
-    let (send, receive) = mpsc::channel();
-    thread::spawn(move || {
-        let (mut buffer, mut kept) = ([0; 8 << 10], 0);
-        while let Ok(length @ 1..) = stream.read(&mut buffer) {
-            let wanted = length.min(MOST_SAID - kept);
-            kept += wanted;
-            if wanted > 0 && send.send(buffer[..wanted].to_vec()).is_err() {
-                break;
-            }
+/// What is read of a stream.
+struct Collected {
+    tail: Arc<Mutex<Tail>>,
+    /// Says that it ended.
+    end: Receiver<()>,
+}
+
+/// The last bytes of a stream.
+#[derive(Default)]
+struct Tail {
+    bytes: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Tail {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        // Not each time: that would move all of it again and again.
+        if self.bytes.len() > 2 * MOST_SAID {
+            self.cut();
         }
-    });
-    receive
-}
-
-fn gather(from: Option<&Receiver<Vec<u8>>>, until: Instant) -> String {
-    let mut all = Vec::new();
-    let left = || until.saturating_duration_since(Instant::now());
-    while let Some(some) = from
-        .as_ref()
-        .and_then(|from| from.recv_timeout(left()).ok())
-    {
-        all.extend(some);
     }
-    String::from_utf8_lossy(&all).into_owned()
+
+    fn cut(&mut self) {
+        if let Some(over @ 1..) = self.bytes.len().checked_sub(MOST_SAID) {
+            self.bytes.drain(..over);
+            self.is_cut = true;
+        }
+    }
+
+    fn take(&mut self) -> String {
+        self.cut();
+        let from = if self.is_cut { AFTER_A_CUT } else { 0 };
+        String::from_utf8_lossy(&self.bytes[from..]).into_owned()
+    }
 }
 
-/// The last line that says something.
-fn reason(said: &str) -> String {
+/// Reads a stream to its end, and keeps that.
+fn collect(mut stream: impl Read + Send + 'static) -> Collected {
+    let (send, end) = mpsc::channel();
+    let tail = Arc::new(Mutex::new(Tail::default()));
+    let collected = Arc::clone(&tail);
+    thread::spawn(move || {
+        let mut buffer = [0; 8 << 10];
+        while let Ok(length @ 1..) = stream.read(&mut buffer) {
+            lock(&collected).push(&buffer[..length]);
+        }
+        let _ = send.send(());
+    });
+    Collected { tail, end }
+}
+
+fn gather(from: Option<&Collected>, until: Instant) -> String {
+    let Some(from) = from else {
+        return String::new();
+    };
+    let left = until.saturating_duration_since(Instant::now());
+    let _ = from.end.recv_timeout(left);
+    lock(&from.tail).take()
+}
+
+fn lock(tail: &Mutex<Tail>) -> MutexGuard<'_, Tail> {
+    tail.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The last line that says something, or the end of it. To be asked for when there are no
+/// secrets in it any more.
+pub(super) fn reason(said: &str) -> String {
     let mut lines = said.lines().rev().map(str::trim);
     let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().take(MOST_REASON).collect()
+    match line.char_indices().rev().nth(MOST_REASON - 1) {
+        Some((at @ 1.., _)) => format!("\u{2026}{}", &line[at..]),
+        _ => line.to_owned(),
+    }
 }
 
 #[cfg(unix)]
@@ -152,10 +198,23 @@ mod tests {
     fn of(script: &str, timeout: Duration) -> Ended {
         let check = Check {
             command: ["sh", "-c", script].map(String::from).to_vec(),
+            folder: "/".into(),
             timeout,
         };
         let run = RunId::from_digest([1; 16]);
-        super::run(&check, Path::new("/data"), run, vec![b'x'; 1 << 20]).unwrap()
+        match super::run(&check, Path::new("/data"), run, vec![b'x'; 1 << 20]).unwrap() {
+            Ended::Exit { code, said } => Ended::Exit {
+                code,
+                said: reason(&said),
+            },
+            Ended::Signal { number, said } => Ended::Signal {
+                number,
+                said: reason(&said),
+            },
+            Ended::TooLong { said } => Ended::TooLong {
+                said: reason(&said),
+            },
+        }
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -174,6 +233,30 @@ mod tests {
         assert_eq!(of(script, LONG), Ended::Exit { code: 0, said });
         let said = String::new();
         assert_eq!(of("kill -9 $$", LONG), Ended::Signal { number: 9, said });
+    }
+
+    #[test]
+    fn the_end_of_much_output_counts() {
+        let script = "head -c 1000000 /dev/zero | tr '\\0' x; echo; echo last";
+        let said = "last".into();
+        assert_eq!(of(script, LONG), Ended::Exit { code: 0, said });
+        let mut tail = Tail::default();
+        for _ in 0..100 {
+            tail.push(&[b'a'; 3000]);
+        }
+        tail.push(b"end");
+        let said = tail.take();
+        assert_eq!(said.len(), MOST_SAID - AFTER_A_CUT);
+        assert!(said.ends_with("aend"));
+        let mut tail = Tail::default();
+        tail.push(&[b'a'; MOST_SAID]);
+        assert_eq!(tail.take().len(), MOST_SAID);
+        assert_eq!(reason(&said).chars().count(), MOST_REASON + 1);
+        assert!(reason(&said).ends_with("aend"));
+        assert_eq!(
+            reason(&"\u{e4}".repeat(MOST_REASON)).chars().count(),
+            MOST_REASON
+        );
     }
 
     #[test]

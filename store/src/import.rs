@@ -8,6 +8,10 @@
 //! <data>/importing/<process>.<n>.ats  written here …
 //! <data>/journal/import-<digits>/     … and there by one rename of the folder
 //! ```
+//! A file `replaces` in such a folder names the files that it takes the place of. From the rename
+//! on nobody reads these any more, so that what is killed before they are removed has replaced
+//! all or nothing.
+//!
 //! Each foreign session is a process of its own. Its id is derived from what the session is
 //! called where it comes from, so that it is found when it comes again.
 //!
@@ -19,7 +23,7 @@ use crate::journal::header::{Imported, Meta, Redaction};
 use crate::journal::reader::{OpenError, Segment};
 use crate::journal::{Bodies, Header};
 use crate::key;
-use crate::layout::{SegmentPath, Store, open_lock, sync_folder};
+use crate::layout::{REPLACES, SegmentPath, Store, create_private, open_lock, sync_folder};
 use crate::process::Process;
 use crate::recorder::Options;
 use crate::redact::{Key, Redactor, RuleError};
@@ -28,7 +32,7 @@ use agent_trace_model::{ProcessId, RunId, SessionId};
 use session::{Opening, Writer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Why nothing was imported.
@@ -204,30 +208,42 @@ impl Import {
         if self.written.is_empty() {
             return Ok(());
         }
-        sync(&self.staging)?;
         let _journal = self.store.lock()?;
+        self.commit()?;
+        self.written.clear();
+        // Nobody reads them any more, and who changes the store next would remove them.
+        let _ = self.store.remove_replaced();
+        Ok(())
+    }
+
+    /// Puts what was written in its place. The store must be locked.
+    fn commit(&self) -> Result<(), ImportError> {
         // What came in by a portable file meanwhile, or was forgotten.
         let there = processes(&self.store)?;
+        let mut gone = Vec::new();
         for process in &self.written {
             let Some(files) = there.get(process) else {
                 continue;
             };
-            let own = self.replaced.contains(process);
-            let gone: Vec<PathBuf> = match own {
-                true => files.iter().map(|file| file.path.clone()).collect(),
-                false => self.staged(*process)?,
-            };
-            for path in gone {
+            if self.replaced.contains(process) {
+                gone.extend(files.iter().map(|file| file.path.clone()));
+                continue;
+            }
+            for path in self.staged(*process)? {
                 fs::remove_file(path)?;
             }
         }
+        if !gone.is_empty() {
+            let names = self.store.names(&gone);
+            create_private(&self.staging.join(REPLACES))?.write_all(names.as_bytes())?;
+        }
+        sync(&self.staging)?;
         let mut digits = [0; 8];
         getrandom::fill(&mut digits).map_err(|error| io::Error::other(error.to_string()))?;
         let digits: String = digits.iter().map(|byte| format!("{byte:02x}")).collect();
         let place = self.store.day(&format!("import-{digits}"));
         fs::rename(&self.staging, &place)?;
         sync_folder(&place)?;
-        self.written.clear();
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 //! <data>/journal/live/<process>.<n>.atj        journals, written or left by a dead process
 //! <data>/journal/<yyyy-mm-dd>/<process>.<n>.ats  sealed, by the day they were begun
 //! <data>/journal/import-<digits>/<process>.<n>.ats  what one import brought
+//! <data>/journal/import-<digits>/replaces      what it took the place of, until that is removed
 //! <data>/import.lock, <data>/importing/        one import at a time, before it is published
 //! <data>/index/                                what is derived from them
 //! <data>/index.broken-<seconds>/               one of before that could not be used, if any
@@ -14,6 +15,7 @@
 //! Directories have mode 0700, files 0600.
 
 use agent_trace_model::ProcessId;
+use std::collections::HashSet;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,8 +25,13 @@ pub const JOURNAL_ENDING: &str = "atj";
 /// The file name ending of a sealed segment.
 pub const SEALED_ENDING: &str = "ats";
 
+/// In the folder of an import: the files that it takes the place of, one a line.
+pub(crate) const REPLACES: &str = "replaces";
+
 /// How the name of an index begins that was put aside.
 const ASIDE: &str = "index.broken-";
+/// The folder of journals that are not sealed.
+const LIVE: &str = "live";
 
 /// A data directory. Nothing is read or made until it is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +66,7 @@ impl Store {
     /// Where journals are written.
     #[must_use]
     pub fn live(&self) -> PathBuf {
-        self.root.join("journal").join("live")
+        self.root.join("journal").join(LIVE)
     }
 
     /// Where sealed segments of this day (`yyyy-mm-dd`) lie.
@@ -75,12 +82,19 @@ impl Store {
     /// # Errors
     /// When a directory that exists cannot be read.
     pub fn segments(&self) -> io::Result<Vec<SegmentPath>> {
-        let mut found: Vec<SegmentPath> = Vec::new();
+        // Journals first: one that is sealed meanwhile is then found there, or in the folder
+        // to which it went, or in both.
+        let mut files = entries(&self.live())?;
         for folder in entries(&self.root.join("journal"))? {
-            for file in entries(&folder)? {
-                found.extend(SegmentPath::parse(file));
+            if folder != self.live() {
+                files.extend(entries(&folder)?);
             }
         }
+        let replaces = files.iter().filter(|file| file.ends_with(REPLACES));
+        let replaced = self.replaced(replaces)?;
+        files.retain(|file| !replaced.contains(file));
+        let mut found: Vec<SegmentPath> =
+            files.into_iter().filter_map(SegmentPath::parse).collect();
         found.sort_by(|a, b| (a.process, a.number, b.sealed).cmp(&(b.process, b.number, a.sealed)));
         found.dedup_by(|later, kept| (later.process, later.number) == (kept.process, kept.number));
         Ok(found)
@@ -151,8 +165,70 @@ impl Store {
     /// # Errors
     /// When it is there and cannot be read.
     pub fn segments_in(&self, folder: &str) -> io::Result<Vec<SegmentPath>> {
-        let files = entries(&self.day(folder))?;
+        let mut files = entries(&self.day(folder))?;
+        if folder != LIVE {
+            let replaced = self.replaced(&self.replacing()?)?;
+            files.retain(|file| !replaced.contains(file));
+        }
         Ok(files.into_iter().filter_map(SegmentPath::parse).collect())
+    }
+
+    /// Where imports say what they take the place of: one that is over does not any more.
+    fn replacing(&self) -> io::Result<Vec<PathBuf>> {
+        let mut found = entries(&self.journals())?;
+        found.iter_mut().for_each(|folder| folder.push(REPLACES));
+        found.retain(|file| file.is_file());
+        Ok(found)
+    }
+
+    /// The files that these say.
+    fn replaced<'a>(
+        &self,
+        replacing: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> io::Result<HashSet<PathBuf>> {
+        let mut found = HashSet::new();
+        for file in replacing {
+            let names = match std::fs::read_to_string(file) {
+                // They were removed meanwhile, and so was it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                names => names?,
+            };
+            let path = |name: &str| {
+                let (folder, file) = name.split_once('/')?;
+                let path = self.day(folder).join(file);
+                (folder != ".." && !file.contains('/')).then_some(path)
+            };
+            found.extend(names.lines().filter_map(path));
+        }
+        Ok(found)
+    }
+
+    /// These files as they stand in a file of those that are replaced.
+    pub(crate) fn names(&self, files: &[PathBuf]) -> String {
+        let mut names = String::new();
+        for file in files {
+            if let Ok(name) = file.strip_prefix(self.journals()) {
+                names.push_str(&name.to_string_lossy());
+                names.push('\n');
+            }
+        }
+        names
+    }
+
+    /// Removes the files that imports took the place of. The store must be locked.
+    ///
+    /// # Errors
+    /// When one cannot be removed; it is still not read.
+    pub(crate) fn remove_replaced(&self) -> io::Result<()> {
+        for replacing in self.replacing()? {
+            for file in self.replaced([&replacing])? {
+                remove_if_there(&file)?;
+                // Its folder may be empty now; one that is not stays.
+                let _ = file.parent().map(std::fs::remove_dir);
+            }
+            std::fs::remove_file(replacing)?;
+        }
+        Ok(())
     }
 
     /// How many bytes the disk under the store still takes, where that can be known.
@@ -191,6 +267,8 @@ impl Store {
         self.make(&journal)?;
         let lock = open_lock(&journal.join("lock"))?;
         lock.lock()?;
+        // Of an import that was killed. What cannot be removed is at least not read.
+        let _ = self.remove_replaced();
         Ok(lock)
     }
 
@@ -308,6 +386,14 @@ fn publish(aside: &Path, path: &Path) -> io::Result<()> {
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent().map(File::open) {
         Some(Ok(folder)) => folder.sync_all().or(Ok(())),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a file, unless somebody else did.
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }

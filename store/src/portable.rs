@@ -11,6 +11,7 @@ use crate::layout::{SegmentPath, Store, write_new};
 use crate::retention::day;
 use crate::retention::extract::Extract;
 use crate::trace::{Scan, SessionEntry, Sessions, is_live, processes, run_id};
+use crate::verify;
 use agent_trace_model::{RunId, SessionId};
 use std::io;
 
@@ -57,12 +58,17 @@ pub fn export(store: &Store, run: &SessionEntry) -> Result<Vec<u8>, PortableErro
     let key = key::load(store)?;
     let mut header = run.header.clone();
     header.segment = run.segments.first().map_or(1, |file| file.number);
-    let mut extract = Extract::new(&header, key.chain())?;
-    let ours = |session: u32| !run.http || session == 0 || session == run.session.ordinal;
+    // All of them first: whether one proves nothing has to be known from the beginning.
+    let mut checked = Vec::new();
     for path in &run.segments {
-        let segment = Segment::open(path)?;
-        extract.doubt(&segment, path, &key)?;
-        extract.add(&segment, |envelope| ours(envelope.session))?;
+        checked.push(verify::file(&Segment::open(path)?, path, &key));
+    }
+    let mut extract = Extract::new(&header, &checked, &key)?;
+    let ours = |session: u32| !run.http || session == 0 || session == run.session.ordinal;
+    for (path, checked) in run.segments.iter().zip(&checked) {
+        extract.add(&Segment::open(path)?, checked, |envelope| {
+            ours(envelope.session)
+        })?;
         if extract.bytes > MOST_FILE as u64 {
             let (bytes, most) = (extract.bytes, MOST_FILE);
             return Err(PortableError::TooLarge { bytes, most });

@@ -8,16 +8,19 @@ mod plan;
 mod usage;
 
 use crate::journal::reader::{OpenError, Segment, is_locked};
+use crate::journal::writer::BEGUN;
 use crate::journal::{header::HeaderError, sealed};
 use crate::key;
-use crate::layout::{Aside, SegmentPath, Store, write_new};
+use crate::layout::{Aside, SegmentPath, Store, remove_if_there, write_new};
+use crate::state::{State, StateError};
 use crate::trace::{SessionEntry, is_live, processes};
-use agent_trace_model::{ProcessId, SessionId};
+use crate::verify;
+use agent_trace_model::{ProcessId, RunId};
 use extract::Extract;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use plan::{Applied, Fate, Limits, Part, Plan, Policy, Reason, apply, plan};
@@ -33,6 +36,9 @@ pub enum RetentionError {
     /// The store's files cannot be read or written.
     #[error("cannot change the store")]
     Io(#[from] io::Error),
+    /// What was decided about runs cannot be read or written.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// The run is still being recorded.
     #[error("the run is still being recorded")]
     Live,
@@ -60,15 +66,17 @@ fn seal(store: &Store, path: &SegmentPath) -> Result<bool, RetentionError> {
             source: HeaderError::Torn,
             ..
         }) => {
-            let age = fs::metadata(&path.path)?.modified()?.elapsed();
-            if age.is_ok_and(|age| age > HEADERLESS) {
+            if is_old(&path.path) {
                 fs::remove_file(&path.path)?;
             }
             return Ok(false);
         }
         Err(error) => return Err(error.into()),
     };
-    let bytes = sealed::seal(&segment, key::load_or_create(store)?.chain())?;
+    let key = key::load_or_create(store)?;
+    // What is wrong with it has to be known afterwards, too.
+    let flawed = verify::file(&segment, path, &key).is_flawed();
+    let bytes = sealed::seal_as(&segment, flawed, key.chain())?;
     let check = Segment::from_bytes(bytes.clone(), true, false).map_err(io::Error::other)?;
     if !check.records().eq(segment.records().filter(Result::is_ok)) {
         return Err(io::Error::other("the sealed file does not read like its original").into());
@@ -83,27 +91,75 @@ fn seal(store: &Store, path: &SegmentPath) -> Result<bool, RetentionError> {
     Ok(true)
 }
 
-/// Removes a run: its files, or if other runs of its process have records in them, its
-/// records.
+/// Removes the sessions of a run, and what was decided about runs with these ids: their files,
+/// or where other runs of a process have records in these, their records.
 ///
 /// # Errors
-/// When the run is still being recorded, or a file of it, or a file cannot be changed.
-pub fn forget(store: &Store, run: &SessionEntry) -> Result<(), RetentionError> {
+/// When the run is still being recorded, or a file of it; nothing is removed then. When a file
+/// cannot be changed.
+pub fn forget(
+    store: &Store,
+    sessions: &[SessionEntry],
+    ids: &[RunId],
+) -> Result<(), RetentionError> {
     let _lock = store.lock()?;
-    if run.live {
+    if sessions.iter().any(|session| session.live) {
         return Err(RetentionError::Live);
     }
-    if run.http {
-        forget_one_of_many(store, run)
-    } else {
-        remove_process(store, run.session.process)
+    let mut of: BTreeMap<ProcessId, (bool, HashSet<u32>)> = BTreeMap::new();
+    for entry in sessions {
+        let (http, ordinals) = of.entry(entry.session.process).or_default();
+        *http |= entry.http;
+        ordinals.insert(entry.session.ordinal);
+    }
+    // All that can fail for want of room is done before the first file is changed.
+    let mut removals = Vec::new();
+    for (process, (http, ordinals)) in of {
+        removals.push(match http {
+            true => some_of_many(store, process, &ordinals)?,
+            false => Removal::Process(process),
+        });
+    }
+    // What else is known of a run goes first: who is interrupted finds the run to try again.
+    State::of(store).forget(ids)?;
+    for removal in removals {
+        removal.carry_out(store)?;
+    }
+    Ok(())
+}
+
+/// What is to be removed of a process.
+enum Removal {
+    /// All of it.
+    Process(ProcessId),
+    /// Some records: files, and what they are going to be.
+    Records(Vec<(SegmentPath, Aside)>),
+}
+
+impl Removal {
+    fn carry_out(self, store: &Store) -> Result<(), RetentionError> {
+        let changed = match self {
+            Self::Process(process) => return remove_process(store, process),
+            Self::Records(changed) => changed,
+        };
+        for (path, aside) in changed {
+            if path.sealed {
+                aside.replace()?;
+            } else {
+                aside.publish()?;
+                fs::remove_file(&path.path)?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// Removes the records of a run from the files of its process. All that can fail for want of
-/// room is done before the first file is changed.
-fn forget_one_of_many(store: &Store, run: &SessionEntry) -> Result<(), RetentionError> {
-    let SessionId { process, ordinal } = run.session;
+/// How the records of some sessions are removed from the files of their process.
+fn some_of_many(
+    store: &Store,
+    process: ProcessId,
+    ordinals: &HashSet<u32>,
+) -> Result<Removal, RetentionError> {
     let files = processes(store)?.remove(&process).unwrap_or_default();
     let key = key::load_or_create(store)?;
     let (mut changed, mut others) = (Vec::new(), false);
@@ -111,8 +167,9 @@ fn forget_one_of_many(store: &Store, run: &SessionEntry) -> Result<(), Retention
         let segment = Segment::open(path)?;
         let (mut holds, mut shared) = (false, false);
         for view in segment.views().flatten() {
-            holds |= view.envelope.session == ordinal;
-            shared |= ![0, ordinal].contains(&view.envelope.session);
+            let of = view.envelope.session;
+            holds |= ordinals.contains(&of);
+            shared |= of > 0 && !ordinals.contains(&of);
         }
         others |= shared;
         if !holds {
@@ -121,30 +178,25 @@ fn forget_one_of_many(store: &Store, run: &SessionEntry) -> Result<(), Retention
         if segment.is_live() {
             return Err(RetentionError::StillWritten);
         }
-        let mut extract = Extract::of(&segment, path, &key)?;
-        extract.add(&segment, |envelope| envelope.session != ordinal)?;
+        let checked = verify::file(&segment, path, &key);
+        let mut extract = Extract::of(&segment, &checked, &key)?;
+        extract.add(&segment, &checked, |envelope| {
+            !ordinals.contains(&envelope.session)
+        })?;
         let folder = match path.path.parent() {
             Some(folder) if path.sealed => folder.to_owned(),
             _ => store.day(&day(segment.header().started)),
         };
         store.make(&folder)?;
         let name = SegmentPath::name(process, path.number, true);
-        changed.push((path, Aside::write(&folder.join(name), &extract.finish()?)?));
+        let aside = Aside::write(&folder.join(name), &extract.finish()?)?;
+        changed.push((path.clone(), aside));
     }
     // One that goes on writes on, be it in a file that was not there a moment ago.
     if !others && !is_live(&files) {
-        drop(changed);
-        return remove_process(store, process);
+        return Ok(Removal::Process(process));
     }
-    for (path, aside) in changed {
-        if path.sealed {
-            aside.replace()?;
-        } else {
-            aside.publish()?;
-            fs::remove_file(&path.path)?;
-        }
-    }
-    Ok(())
+    Ok(Removal::Records(changed))
 }
 
 /// Removes the files of a process that has ended.
@@ -157,10 +209,7 @@ fn remove_process(store: &Store, process: ProcessId) -> Result<(), RetentionErro
 }
 
 fn remove(store: &Store, path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove_if_there(path)?;
     // A day's folder that is empty now; one that is not stays.
     if let Some(folder) = path.parent().filter(|folder| *folder != store.live()) {
         let _ = fs::remove_dir(folder);
@@ -168,8 +217,22 @@ fn remove(store: &Store, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes journals whose sealed form is there: what sealed them, or took a run out of them,
-/// was interrupted.
+/// Removes a journal of which the beginning was interrupted.
+fn remove_unbegun(path: &Path) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if !name.ends_with(BEGUN) || is_locked(path).unwrap_or(true) || !is_old(path) {
+        return Ok(());
+    }
+    fs::remove_file(path)
+}
+
+/// Whether nothing was written to a file for so long that nobody begins it any more.
+fn is_old(path: &Path) -> bool {
+    age_of(path).is_some_and(|age| age > HEADERLESS)
+}
+
+/// Removes journals whose sealed form is there (what sealed them, or took a run out of them,
+/// was interrupted), and those that were never begun to their end.
 fn remove_twins(store: &Store) -> io::Result<()> {
     let sealed: HashSet<(ProcessId, u32)> = store
         .segments()?
@@ -183,7 +246,9 @@ fn remove_twins(store: &Store) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     for journal in journals {
-        let Some(file) = SegmentPath::parse(journal?.path()) else {
+        let path = journal?.path();
+        let Some(file) = SegmentPath::parse(path.clone()) else {
+            remove_unbegun(&path)?;
             continue;
         };
         if sealed.contains(&(file.process, file.number)) && !is_locked(&file.path)? {
@@ -200,20 +265,66 @@ fn remove_twins(store: &Store) -> io::Result<()> {
 /// # Errors
 /// When the data directory cannot be written.
 pub fn is_due(store: &Store, after: Duration) -> io::Result<bool> {
-    let journal = store.root().join("journal");
-    store.make(&journal)?;
-    let path = journal.join("retention");
-    let age = fs::metadata(&path).and_then(|file| file.modified());
-    let age = age.ok().and_then(|at| at.elapsed().ok());
+    let age = age_of(&last_time_file(store));
     if age.is_some_and(|age| age < after) {
         return Ok(false);
     }
+    note(store, "")?;
+    Ok(true)
+}
+
+/// How looking after the limits went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was begun, and has not come to its end.
+    Begun,
+    /// Nothing is left to do.
+    Done,
+    /// Something could not be done, and why.
+    Failed(String),
+}
+
+/// How long ago limits were last looked after, and how that went; none where that was not done
+/// yet.
+#[must_use]
+pub fn last_time(store: &Store) -> Option<(Duration, Outcome)> {
+    let path = last_time_file(store);
+    let text = fs::read_to_string(&path).ok()?;
+    let outcome = match text.trim() {
+        "" => Outcome::Begun,
+        DONE => Outcome::Done,
+        why => Outcome::Failed(why.to_owned()),
+    };
+    Some((age_of(&path).unwrap_or_default(), outcome))
+}
+
+/// How long ago a file was written; none where that is not known, or in the future.
+fn age_of(path: &Path) -> Option<Duration> {
+    fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()
+}
+
+/// Says how looking after the limits went: what failed, if anything did.
+///
+/// # Errors
+/// When the data directory cannot be written.
+pub fn note_outcome(store: &Store, failed: Option<&str>) -> io::Result<()> {
+    note(store, failed.unwrap_or(DONE))
+}
+
+const DONE: &str = "done";
+
+fn last_time_file(store: &Store) -> PathBuf {
+    store.journals().join("retention")
+}
+
+fn note(store: &Store, text: &str) -> io::Result<()> {
+    store.make(&store.journals())?;
     let mut options = fs::OpenOptions::new();
     options.create(true).truncate(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    io::Write::write_all(&mut options.open(&path)?, b"\n")?;
-    Ok(true)
+    let mut file = options.open(last_time_file(store))?;
+    io::Write::write_all(&mut file, format!("{text}\n").as_bytes())
 }
 
 /// The day (`yyyy-mm-dd`, UTC) of a moment in nanoseconds since 1970.

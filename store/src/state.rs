@@ -47,7 +47,8 @@ pub enum Entry {
 pub struct Entries {
     /// In the order in which they were appended.
     pub all: Vec<Entry>,
-    /// Bytes of whole entries that cannot be read any more.
+    /// Bytes that cannot be read: of entries that were damaged, or of appends that were
+    /// interrupted.
     pub damaged: u64,
 }
 
@@ -74,8 +75,7 @@ impl State {
         self.folder.join("log")
     }
 
-    /// Reads all entries. A torn end, which was never acknowledged, is left out; a damaged
-    /// record costs itself only.
+    /// Reads all entries. What cannot be read costs itself only.
     ///
     /// # Errors
     /// When the file cannot be read, or is of another major version.
@@ -86,7 +86,7 @@ impl State {
         let entry = |record: &log::Place| parse(log.payload(record));
         Ok(Entries {
             all: log.records.iter().map(entry).collect(),
-            damaged: log.damaged,
+            damaged: log.damaged + log.torn,
         })
     }
 
@@ -110,14 +110,12 @@ impl State {
             self.clean_up();
             Aside::write(&path, &log::header())?.publish()?;
         }
-        // What is there must be known: its last number, and whether an append was torn.
+        // What is there must be known: its last number. An end that cannot be read stays: it may
+        // be no append that was interrupted, but an entry of which the length was damaged.
         let log = Log::read(&path)?.unwrap_or_default();
         let mut file = OpenOptions::new().append(true).open(&path)?;
-        if log.torn > 0 {
-            file.set_len(log.length - log.torn)?;
-        }
         let record = log::record(log.last + 1, now(), &payload);
-        let good = log.length - log.torn;
+        let good = log.length;
         let written = file.write_all(&record).and_then(|()| file.sync_data());
         if let Err(error) = written {
             let _ = file.set_len(good).and_then(|()| file.sync_data());
@@ -130,16 +128,33 @@ impl State {
         Ok(())
     }
 
-    /// Removes entries that later ones took the place of. Nothing is removed from a file with
-    /// damaged records, which someone may still want to look at.
+    /// Removes what was decided about runs with these ids. What cannot be read stays.
     ///
     /// # Errors
     /// When the file cannot be read, or not be written anew; it is then as it was.
-    pub fn compact(&self) -> Result<(), StateError> {
+    pub fn forget(&self, runs: &[RunId]) -> Result<(), StateError> {
+        if !self.path().exists() {
+            return Ok(());
+        }
         let _lock = self.lock()?;
-        self.rewrite()
+        let path = self.path();
+        let log = Log::read(&path)?.unwrap_or_default();
+        let goes = |record: &&log::Place| match parse(log.payload(record)) {
+            Entry::Verdict(decision) => runs.contains(&decision.run),
+            Entry::Unknown => false,
+        };
+        let gone: Vec<&log::Place> = log.records.iter().filter(goes).collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        self.clean_up();
+        Aside::write(&path, &log.without(&gone))?.replace()?;
+        Ok(())
     }
 
+    /// Removes entries that later ones took the place of, where that is half of them or more.
+    /// Nothing is removed from a file with damaged records, which someone may still want to
+    /// look at. Under the lock only.
     fn rewrite(&self) -> Result<(), StateError> {
         let path = self.path();
         let Some(log) = Log::read(&path)? else {
@@ -162,7 +177,7 @@ impl State {
             .map(|position| &log.records[position])
             .collect();
         // Half of it at least: else each append would rewrite the file.
-        if log.damaged > 0 || kept.len() * 2 > entries.len() {
+        if log.damaged + log.torn > 0 || kept.len() * 2 > entries.len() {
             return Ok(());
         }
         let mut bytes = log::header();

@@ -9,7 +9,7 @@
 mod file;
 
 use crate::journal::chain;
-use crate::journal::reader::{OpenError, Segment};
+use crate::journal::reader::{OpenError, Segment, is_locked};
 use crate::key;
 use crate::layout::{SegmentPath, Store};
 use crate::redact::Key;
@@ -126,42 +126,69 @@ pub fn each(
 ) -> io::Result<()> {
     let key = key::load(store)?;
     for (process, files) in processes(store)? {
-        if of.is_none_or(|of| of.contains(&process)) {
-            each(process, process_files(&files, &key));
+        if of.is_none_or(|of| of.contains(&process))
+            && let Some(report) = one(store, process, files, &key)?
+        {
+            each(process, report);
         }
     }
     Ok(())
 }
 
-fn process_files(files: &[SegmentPath], key: &Key) -> Report {
+/// Checks the journal of one process; none where it was removed meanwhile.
+fn one(
+    store: &Store,
+    process: ProcessId,
+    mut files: Vec<SegmentPath>,
+    key: &Key,
+) -> io::Result<Option<Report>> {
+    let mut tries = 0;
+    loop {
+        let report = process_files(store, &files, key);
+        if !report.is_faulty() || tries == TRIES {
+            return Ok(Some(report));
+        }
+        // Files that are sealed, written anew or removed in this moment are no fault.
+        let now = processes(store)?.remove(&process).unwrap_or_default();
+        if now.is_empty() {
+            return Ok(None);
+        }
+        if now == files {
+            return Ok(Some(report));
+        }
+        (files, tries) = (now, tries + 1);
+    }
+}
+
+/// How often files are looked for again that were moved meanwhile.
+const TRIES: u32 = 20;
+
+fn process_files(store: &Store, files: &[SegmentPath], key: &Key) -> Report {
     let mut report = Report::default();
     let mut before: Option<Checked> = None;
     for path in files {
         report.files += 1;
-        let checked = match Segment::open(path).map_err(Problem::from) {
-            Ok(segment) => file(&segment, path, key).map_err(Problem::from),
-            Err(problem) => Err(problem),
-        };
-        let checked = match checked {
-            Ok(checked) => checked,
-            // It has just been begun.
-            Err(Problem::Torn) => continue,
-            Err(Problem::Unreadable(what)) => {
-                report
-                    .faults
-                    .push(of_file(FaultKind::Damaged, path.number, what));
-                before = None;
+        let what = match Segment::open(path).map_err(Problem::from) {
+            Ok(segment) => {
+                let checked = file(&segment, path, key);
+                follow(before.as_ref(), &checked, &mut report);
+                checked.tell(&mut report);
+                before = Some(checked);
                 continue;
             }
+            // It has just been begun.
+            Err(Problem::Torn) if is_locked(&path.path).unwrap_or(false) => continue,
+            Err(Problem::Torn) => "it ends inside its header".to_owned(),
+            Err(Problem::Unreadable(what)) => what,
         };
-        follow(before.as_ref(), &checked, &mut report);
-        checked.tell(&mut report);
-        before = Some(checked);
+        let fault = of_file(FaultKind::Damaged, path.number, what);
+        report.faults.push(fault);
+        before = None;
     }
     if let (Some(last), Some(path)) = (before, files.last()) {
         // It may have gone on since the folder was read.
-        let next = SegmentPath::name(path.process, path.number + 1, false);
-        let goes_on = path.path.with_file_name(next).exists();
+        let next = SegmentPath::name(path.process, last.number + 1, false);
+        let goes_on = store.live().join(next).exists();
         last.tell_of_end(goes_on, &mut report);
     }
     report
@@ -180,12 +207,6 @@ impl From<OpenError> for Problem {
             OpenError::Header { source, .. } => Self::Unreadable(source.to_string()),
             OpenError::Io { source, .. } => Self::Unreadable(source.to_string()),
         }
-    }
-}
-
-impl From<io::Error> for Problem {
-    fn from(error: io::Error) -> Self {
-        Self::Unreadable(error.to_string())
     }
 }
 

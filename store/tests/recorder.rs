@@ -208,6 +208,59 @@ fn what_the_queue_had_no_room_for_is_counted() {
 }
 
 #[test]
+fn what_the_queue_had_no_room_for_while_nothing_is_recorded_is_counted_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let blocked = folder.path().join("blocked");
+    fs::write(&blocked, "a file where the store's parent should be").unwrap();
+    let store = blocked.join("store");
+    let made = setup(&store, options());
+    let (go, wait) = std::sync::mpsc::channel();
+    let (recorder, _) = start(move || {
+        // Everything is sent before anything is taken.
+        let _ = wait.recv();
+        Ok(made)
+    });
+    let tap = recorder.tap();
+    // Messages in two parts, so that the hole begins within one.
+    let message = format!(
+        "{{\"method\":\"x\",\"params\":\"{}\"}}\n",
+        "y".repeat(60_000)
+    );
+    let (first, second) = message.split_at(30_000);
+    let mut sent = 0;
+    for part in [first, second].repeat(400) {
+        send(&*tap, Stream::ClientToServer, part);
+        sent += part.len() as u64;
+    }
+    go.send(()).unwrap();
+    wait_until("it is all taken", || recorder.stats().queued == 0);
+    // The end of the message with the hole.
+    send(&*tap, Stream::ClientToServer, "\n");
+    sent += 1;
+    wait_until("it is taken, too", || recorder.stats().queued == 0);
+    fs::remove_file(&blocked).unwrap();
+    wait_until("recording goes on", || {
+        send(&*tap, Stream::Stderr, "x\n");
+        sent += 2;
+        store.exists()
+    });
+    assert!(recorder.finish(1, end(), LIMIT));
+
+    let run = only_run(&store);
+    let frames = run.frames.iter().map(|frame| &frame.record.envelope);
+    let frames: u64 = frames
+        .filter(|e| e.digest.is_none())
+        .map(|e| e.length)
+        .sum();
+    let lines: u64 = run.errors.iter().map(|line| line.envelope.length).sum();
+    let gaps: u64 = run.gaps.iter().map(|(_, gap)| gap.bytes).sum();
+    let ended = run.end.unwrap();
+    assert_eq!(ended.bytes.iter().sum::<u64>(), sent);
+    assert_eq!(frames + lines + gaps, sent, "{:?}", run.gaps);
+    assert_eq!(ended.lost, gaps);
+}
+
+#[test]
 fn with_digests_no_argument_and_no_result_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let digest = Options {

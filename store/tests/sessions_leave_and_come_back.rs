@@ -6,10 +6,11 @@
 #[path = "trace_http/journal.rs"]
 mod journal;
 
-use agent_trace_model::{Ending, Finish};
+use agent_trace_model::{Ending, Finish, Judge, Verdict};
 use agent_trace_store::journal::header::KeyKind;
 use agent_trace_store::portable::{self, PortableError};
 use agent_trace_store::retention::{self, Limits, RetentionError};
+use agent_trace_store::state::{Decision, Entry, State};
 use agent_trace_store::trace::follow::{Change, Follower, Watcher};
 use agent_trace_store::trace::session::Standing;
 use agent_trace_store::trace::{Session, SessionEntry, Sessions};
@@ -73,6 +74,10 @@ fn holds(store: &Store, text: &str) -> bool {
     })
 }
 
+fn forget(store: &Store, session: &SessionEntry) -> Result<(), RetentionError> {
+    retention::forget(store, std::slice::from_ref(session), &[])
+}
+
 #[test]
 fn a_run_is_forgotten_and_the_others_stay() {
     for sealed in [false, true] {
@@ -85,7 +90,7 @@ fn a_run_is_forgotten_and_the_others_stay() {
             );
         }
         assert_eq!(runs(&store).len(), 2);
-        retention::forget(&store, &entries(&store)[0]).unwrap();
+        forget(&store, &entries(&store)[0]).unwrap();
         let left = runs(&store);
         assert_eq!(
             (left.len(), steps(&left[0])),
@@ -95,12 +100,44 @@ fn a_run_is_forgotten_and_the_others_stay() {
         assert!(store.segments().unwrap().iter().all(|file| file.sealed));
         let again = retention::apply(&store, Limits::default()).unwrap();
         assert!(again.failed.is_empty() && again.removed.is_empty());
-        retention::forget(&store, &entries(&store)[0]).unwrap();
+        forget(&store, &entries(&store)[0]).unwrap();
         assert!(
             store.segments().unwrap().is_empty(),
             "nothing is left of the process"
         );
     }
+}
+
+#[test]
+fn nothing_of_a_run_is_forgotten_where_one_of_its_sessions_cannot_be() {
+    let ended = two_sessions();
+    let mut going_on = Journal::new();
+    going_on.open(1, KeyKind::McpSession);
+    going_on.post(1, 1, &call("tool"), 200, ANSWER);
+    let store = ended.store();
+    // Both in one store.
+    let live = entries(&going_on.store()).remove(0);
+    let mut sessions = entries(&store);
+    sessions.push(live);
+    let id = sessions[0].id;
+    let decision = Decision {
+        run: id,
+        verdict: Verdict::Wrong,
+        reason: "a reason".into(),
+        by: Judge::Person,
+        at: 1,
+    };
+    let state = State::of(&store);
+    state.append(&Entry::Verdict(decision)).unwrap();
+    let forgotten = retention::forget(&store, &sessions, &[id]);
+    assert!(matches!(forgotten, Err(RetentionError::Live)));
+    assert_eq!(runs(&store).len(), 2);
+    assert_eq!(state.verdicts().unwrap().verdict([id]), Verdict::Wrong);
+    // Both sessions of one process at once; what was decided goes, too.
+    sessions.pop();
+    retention::forget(&store, &sessions, &[id]).unwrap();
+    assert!(store.segments().unwrap().is_empty());
+    assert_eq!(state.entries().unwrap().all, []);
 }
 
 #[test]
@@ -112,14 +149,14 @@ fn what_is_still_written_is_not_half_forgotten() {
         j.post(session, session, &call("tool"), 200, ANSWER);
     }
     let store = j.store();
-    let live = retention::forget(&store, &entries(&store)[0]);
+    let live = forget(&store, &entries(&store)[0]);
     assert!(matches!(live, Err(RetentionError::Live)), "{live:?}");
     j.end(1, Ending::ClientClosed);
     j.roll();
     j.open(2, KeyKind::McpSession);
     j.end(2, Ending::ClientClosed);
     // The second one ended in the file that is being written.
-    let written = retention::forget(&store, &entries(&store)[1]);
+    let written = forget(&store, &entries(&store)[1]);
     assert!(
         matches!(written, Err(RetentionError::StillWritten)),
         "{written:?}"
@@ -130,7 +167,7 @@ fn what_is_still_written_is_not_half_forgotten() {
         1,
         "its first file was left alone"
     );
-    retention::forget(&store, &entries(&store)[0]).unwrap();
+    forget(&store, &entries(&store)[0]).unwrap();
     assert_eq!(entries(&store).len(), 1);
     j.open(3, KeyKind::Caller);
     j.close();
@@ -156,11 +193,11 @@ fn an_exported_run_holds_no_other_and_comes_back() {
     assert!(portable::import(&other, files[0].clone()).unwrap()[0].known);
     let found: Vec<_> = runs(&other).iter().map(steps).collect();
     assert_eq!(found, [ONE, TWO]);
-    retention::forget(&other, &entries(&other)[1]).unwrap();
+    forget(&other, &entries(&other)[1]).unwrap();
     assert_eq!(steps(&runs(&other)[0]), ONE);
     assert!(!holds(&other, "two-a"));
     // Where it was before, it comes back beside what stayed.
-    retention::forget(&store, &listed[0]).unwrap();
+    forget(&store, &listed[0]).unwrap();
     portable::import(&store, files[0].clone()).unwrap();
     let found: Vec<_> = runs(&store).iter().map(steps).collect();
     assert_eq!(found, [ONE, TWO]);

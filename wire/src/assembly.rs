@@ -71,8 +71,8 @@ pub(crate) struct Assembly {
     length: u64,
     overflowed: bool,
     lossy: bool,
-    /// Bytes are missing within the frame.
-    hole: bool,
+    /// How many bytes are missing within the frame.
+    lost: u64,
 }
 
 impl Assembly {
@@ -86,7 +86,7 @@ impl Assembly {
             length: 0,
             overflowed: false,
             lossy: false,
-            hole: false,
+            lost: 0,
         }
     }
 
@@ -106,12 +106,12 @@ impl Assembly {
 
     /// Whether the frame that would end with `tail` is all there, so that it can be checked.
     pub(crate) fn is_whole_with(&self, tail: &[u8]) -> bool {
-        !self.hole && self.length.saturating_add(tail.len() as u64) <= self.room as u64
+        self.lost == 0 && self.length.saturating_add(tail.len() as u64) <= self.room as u64
     }
 
     /// Whether bytes are missing within the frame.
     pub(crate) fn has_hole(&self) -> bool {
-        self.hole
+        self.lost > 0
     }
 
     /// Adds bytes that may still turn out to belong to another frame, whatever the limit.
@@ -161,8 +161,8 @@ impl Assembly {
     /// The next bytes of the frame were lost.
     pub(crate) fn lose(&mut self, lost: u64) {
         self.length = self.length.saturating_add(lost);
+        self.lost = self.lost.saturating_add(lost);
         self.lossy = true;
-        self.hole = true;
     }
 
     /// Emits the frame, which ends with `tail`, and is then ready for the next.
@@ -189,6 +189,7 @@ impl Assembly {
             length,
             incomplete,
             lossy: self.lossy,
+            lost: self.lost,
         }));
         self.reset();
     }
@@ -199,7 +200,7 @@ impl Assembly {
         self.room = self.limit;
         self.overflowed = false;
         self.lossy = false;
-        self.hole = false;
+        self.lost = 0;
         self.held.clear();
         if self.held.capacity() > IDLE_MAX {
             self.held = Vec::new();

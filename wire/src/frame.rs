@@ -35,6 +35,8 @@ pub struct Frame<'a> {
     /// Bytes are missing from the copy within it or just before it. If within, it is
     /// [truncated](Self::truncated) too, and `raw` may join pieces of two messages.
     pub lossy: bool,
+    /// How many bytes of its length were lost within it.
+    pub lost: u64,
 }
 
 impl<'a> Frame<'a> {

@@ -11,6 +11,7 @@ use agent_trace_store::journal::header::{
 use agent_trace_store::journal::writer::Writer;
 use agent_trace_store::journal::{Bodies, Envelope, Flags, Header, Kind};
 use agent_trace_store::process::Process;
+use agent_trace_store::redact::Key;
 use agent_trace_wire::frame::Framing;
 use serde::Serialize;
 use std::io;
@@ -45,7 +46,7 @@ impl Relay {
     /// Begins a journal. A relay of HTTP has no client of its own.
     pub(crate) fn start(
         store: &Store,
-        key: &str,
+        key: &Key,
         started: u64,
         random: [u8; 10],
         client: Option<Process>,
@@ -66,7 +67,7 @@ impl Relay {
             client,
             redaction: Redaction {
                 on: true,
-                key: key.into(),
+                key: key.id(),
                 user_rules: 0,
             },
             bodies: Bodies::Full,
@@ -74,7 +75,7 @@ impl Relay {
             project: project.map(Into::into),
         };
         Ok(Self {
-            writer: Writer::create(store, header)?,
+            writer: Writer::chained(store, header, key.chain())?,
             started,
             sequence: 0,
             exchanges: 0,
@@ -314,6 +315,7 @@ impl Relay {
 
     fn finish(mut self, totals: &Totals, made: &mut Made) -> io::Result<()> {
         self.writer.flush()?;
+        self.writer.close()?;
         made.files += u64::from(self.writer.header().segment);
         made.events += totals.frames[0] + totals.frames[1];
         made.records += self.sequence;

@@ -13,6 +13,7 @@ use super::truth::{Made, NEEDLES, ONE_IN, Truth, needle};
 use super::world::{CLIENTS, Client, ClientMeta, PROJECTS, SERVERS};
 use agent_trace_store::Store;
 use agent_trace_store::process::Process;
+use agent_trace_store::redact::Key;
 use std::io;
 
 /// So many runs belong together.
@@ -48,7 +49,7 @@ struct Run {
 /// Writes runs.
 pub(crate) struct People<'a> {
     pub(crate) store: &'a Store,
-    pub(crate) key: &'a str,
+    pub(crate) key: &'a Key,
     pub(crate) text: &'a Text,
     pub(crate) plan: Plan,
 }

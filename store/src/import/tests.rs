@@ -179,3 +179,51 @@ fn digests_alone_cannot_be_kept_of_what_others_recorded() {
     let refused = Import::begin(&Store::at(folder.path()), &options);
     assert!(matches!(refused, Err(ImportError::Digests)));
 }
+
+#[test]
+fn what_is_killed_has_replaced_all_or_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::at(folder.path());
+    let calls = || {
+        let listing = store.list().unwrap();
+        assert!(listing.unreadable.is_empty());
+        let steps = |run| store.open(run).unwrap().steps.len();
+        let mut steps: Vec<usize> = listing.runs.iter().map(steps).collect();
+        steps.sort_unstable();
+        steps
+    };
+    let mut import = Import::begin(&store, &options()).unwrap();
+    let one = write(&mut import, "one", "d1", 1);
+    write(&mut import, "two", "d1", 2);
+    import.publish().unwrap();
+    // What is there has one more file than what replaces it.
+    let old = store.segments().unwrap();
+    let old = old.iter().find(|file| file.process == one).unwrap();
+    let second = old.path.with_file_name(SegmentPath::name(one, 2, true));
+    fs::copy(&old.path, &second).unwrap();
+
+    let mut import = Import::begin(&store, &options()).unwrap();
+    write(&mut import, "one", "d2", 3);
+    write(&mut import, "two", "d2", 4);
+    assert_eq!(calls().len(), 2);
+    assert!(old.path.exists());
+    // Killed as soon as it is in its place.
+    let lock = store.lock().unwrap();
+    import.commit().unwrap();
+    drop(lock);
+    drop(import);
+    assert!(old.path.exists() && second.exists());
+    assert_eq!(calls(), [3, 4]);
+    let in_folder = |file: &SegmentPath| {
+        let name = file.path.parent().unwrap().file_name().unwrap();
+        store.segments_in(name.to_str().unwrap()).unwrap().len()
+    };
+    assert_eq!(in_folder(old), 0);
+    // Who changes the store next cleans up.
+    drop(store.lock().unwrap());
+    assert!(!old.path.exists() && !second.exists());
+    assert_eq!(calls(), [3, 4]);
+    assert_eq!(folders(&store).len(), 2, "{:?}", folders(&store));
+    let place = store.segments().unwrap()[0].path.with_file_name(REPLACES);
+    assert!(!place.exists());
+}

@@ -79,6 +79,8 @@ pub struct Segment {
     /// The header as it stands in the file.
     json: Vec<u8>,
     damage: Vec<Damage>,
+    /// Of a sealed file, unless it is lost.
+    footer: Option<sealed::Footer>,
 }
 
 impl Segment {
@@ -113,14 +115,15 @@ impl Segment {
     /// When they do not begin with a header.
     pub fn from_bytes(file: Vec<u8>, sealed: bool, live: bool) -> Result<Self, HeaderError> {
         if sealed {
-            let (header, start, bytes, damage) = sealed::unseal(&file)?;
+            let unsealed = sealed::unseal(&file)?;
             return Ok(Self {
-                header,
+                header: unsealed.header,
                 live: false,
-                bytes,
+                bytes: unsealed.bytes,
                 start: 0,
-                json: file[FILE_PREFIX..start].to_vec(),
-                damage,
+                json: file[FILE_PREFIX..unsealed.start].to_vec(),
+                damage: unsealed.damage,
+                footer: unsealed.footer,
             });
         }
         let (header, start) = Header::decode(&file)?;
@@ -131,6 +134,7 @@ impl Segment {
             bytes: file,
             start,
             damage: Vec::new(),
+            footer: None,
         })
     }
 
@@ -143,6 +147,11 @@ impl Segment {
     /// The same as it stands in the file: JSON.
     pub(crate) fn json(&self) -> &[u8] {
         &self.json
+    }
+
+    /// The end of a sealed file, unless it is lost.
+    pub(crate) fn footer(&self) -> Option<&sealed::Footer> {
+        self.footer.as_ref()
     }
 
     /// Whether its process is still writing it.

@@ -14,8 +14,9 @@
 //! The footer's chain is a keyed BLAKE3 hash over the header's JSON and all records in their
 //! order, with the marks of the hash chain (`chain`) between them: whoever changes the file
 //! without the store's key cannot make a new one. The marks of a journal are kept when it is
-//! sealed, so that sealing proves nothing that was not proven before; where there are none, each
-//! block ends with one.
+//! sealed, and none are made for what had none, so that sealing proves nothing that was not proven
+//! before. Only what is written here in the first place, such as an import, gets new ones: one at
+//! the end of each block.
 
 use super::bloom;
 use super::chain::{Chain, Hash, Moment, NONE, What};
@@ -148,9 +149,26 @@ impl Sealer {
         }
     }
 
+    /// A sealed file of records that nothing proves.
+    pub(crate) fn unproven(header: &Header, key: blake3::Hasher) -> io::Result<Self> {
+        Ok(Self::unmarked(&serde_json::to_vec(header)?, key))
+    }
+
     /// Takes note that what the records come from had been changed.
     pub(crate) fn flawed(&mut self, flawed: bool) {
         self.footer.flawed |= flawed;
+    }
+
+    /// Makes no more marks: nothing proves the records that follow.
+    pub(crate) fn leave_open(&mut self) {
+        if self
+            .marks
+            .as_ref()
+            .is_some_and(|marks| marks.ends_with().is_none())
+        {
+            self.mark(What::On, NONE);
+        }
+        self.marks = None;
     }
 
     /// Adds a record, given with its bytes as they are in a journal.
@@ -273,12 +291,13 @@ impl Sealer {
 /// # Errors
 /// When compression fails.
 pub fn seal(segment: &Segment, key: blake3::Hasher) -> io::Result<Vec<u8>> {
-    let marked = |view: super::reader::View<'_>| view.envelope.kind == Kind::Mark;
-    let first = segment.with_marks().flatten().next();
-    let mut sealer = match first.is_some_and(marked) {
-        true => Sealer::unmarked(segment.json(), key),
-        false => Sealer::new(segment.header(), key)?,
-    };
+    seal_as(segment, false, key)
+}
+
+/// The same; `flawed` says that it is known not to be what was recorded.
+pub(crate) fn seal_as(segment: &Segment, flawed: bool, key: blake3::Hasher) -> io::Result<Vec<u8>> {
+    let mut sealer = Sealer::unmarked(segment.json(), key);
+    sealer.flawed(flawed);
     for view in segment.with_marks().flatten() {
         sealer.add(&view.record(), view.raw)?;
     }
@@ -344,9 +363,20 @@ pub fn words(file: &std::fs::File) -> io::Result<Vec<u8>> {
     Ok(footer.split_off(json))
 }
 
-/// A sealed file's header and where that ends, its records as they were in the journal, and
-/// what is damaged.
-pub(super) fn unseal(file: &[u8]) -> Result<(Header, usize, Vec<u8>, Vec<Damage>), HeaderError> {
+/// What is in a sealed file.
+pub(super) struct Unsealed {
+    pub(super) header: Header,
+    /// Where the header ends.
+    pub(super) start: usize,
+    /// Its records as they were in the journal.
+    pub(super) bytes: Vec<u8>,
+    pub(super) damage: Vec<Damage>,
+    /// None where it is lost.
+    pub(super) footer: Option<Footer>,
+}
+
+/// Reads a sealed file.
+pub(super) fn unseal(file: &[u8]) -> Result<Unsealed, HeaderError> {
     let (header, start) = Header::decode_as(&SEALED_MAGIC, file)?;
     let footer = footer(file);
     let end = match &footer {
@@ -368,7 +398,17 @@ pub(super) fn unseal(file: &[u8]) -> Result<(Header, usize, Vec<u8>, Vec<Damage>
         });
         at = next;
     }
-    Ok((header, start, bytes, damage))
+    Ok(Unsealed {
+        header,
+        start,
+        bytes,
+        damage,
+        // The word filter is large, and read by who wants it.
+        footer: footer.map(|footer| Footer {
+            words: Vec::new(),
+            ..footer
+        }),
+    })
 }
 
 /// Where a sealed file's first block ends, given the beginning of the file; none where that

@@ -10,6 +10,7 @@ use super::header::Header;
 use crate::layout::{SegmentPath, Store, create_private};
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A file that has grown this large is followed by a new one.
@@ -122,6 +123,9 @@ impl Writer {
         let batch = std::mem::take(&mut self.batch);
         let written = self.write(&batch, payload);
         self.recycle(batch);
+        if written.is_ok() {
+            self.mark();
+        }
         written
     }
 
@@ -269,16 +273,35 @@ fn begin(
     let path = store
         .live()
         .join(SegmentPath::name(header.process, header.segment, false));
-    let file = create_private(&path)?;
-    let begun = file.lock().and_then(|()| (&file).write_all(&bytes));
-    match begun {
+    // A journal has its name only once it is locked and has its header: what has none of these
+    // would be taken for one that a dead process left, and be sealed or removed.
+    if path.exists() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let begun = begun_path(&path);
+    let file = create_private(&begun)?;
+    let written = file
+        .lock()
+        .and_then(|()| (&file).write_all(&bytes))
+        .and_then(|()| std::fs::rename(&begun, &path));
+    match written {
         Ok(()) => Ok((file, bytes.len() as u64, chain)),
         Err(error) => {
-            let _ = std::fs::remove_file(&path);
+            let _ = std::fs::remove_file(&begun);
             Err(error)
         }
     }
 }
+
+/// Under which name a journal is begun.
+fn begun_path(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(BEGUN);
+    path.with_file_name(name)
+}
+
+/// What the name of a journal ends with that is just being begun.
+pub(crate) const BEGUN: &str = ".new";
 
 #[cfg(test)]
 mod tests {
@@ -316,6 +339,58 @@ mod tests {
             live,
             [false, true],
             "a file that was rolled over is finished"
+        );
+    }
+
+    #[test]
+    fn a_journal_has_its_name_when_it_is_locked_and_has_its_header() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        store.make(&store.live()).unwrap();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let looker = scope.spawn(|| {
+                let mut seen = 0;
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    for path in store.segments().unwrap() {
+                        // Each is removed by this thread only.
+                        let segment = Segment::open(&path).unwrap();
+                        assert!(segment.is_live());
+                        std::fs::remove_file(&path.path).unwrap();
+                        seen += 1;
+                    }
+                }
+                seen
+            });
+            let mut writers = Vec::new();
+            for n in 0..500 {
+                let mut header = header();
+                header.process = agent_trace_model::ProcessId::new(n, [1; 10]);
+                writers.push(Writer::create(&store, header).unwrap());
+            }
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            looker.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn large_records_are_marked_like_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let key = super::super::chain::tests::key();
+        let mut writer = Writer::chained(&store, header(), key).unwrap();
+        let large = vec![b'x'; BATCH];
+        for sequence in 1..=u64::from(super::super::chain::EVERY) {
+            writer.append(&envelope(sequence), &large).unwrap();
+        }
+        writer.flush().unwrap();
+        let path = store.segments().unwrap().remove(0);
+        let segment = Segment::open(&path).unwrap();
+        let last = segment.with_marks().last().unwrap().unwrap();
+        assert_eq!(last.envelope.kind, super::super::Kind::Mark);
+        assert_eq!(
+            last.envelope.sequence,
+            u64::from(super::super::chain::EVERY)
         );
     }
 

@@ -87,6 +87,7 @@ impl Frames {
                 .with_if(Flags::UNDELIVERED, self.undelivered)
                 .with_if(Flags::ALTERED, std::mem::take(&mut self.altered)),
             length: frame.length,
+            lost: frame.lost,
             digest: digest
                 .filter(|_| kept.cut)
                 .map(|hasher| *hasher.finalize().as_bytes()),

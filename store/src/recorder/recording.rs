@@ -194,7 +194,7 @@ impl Recording {
 
     pub(super) fn piece(&mut self, piece: Piece<'_>, wall: u64) -> io::Result<()> {
         self.batch.0 += 1;
-        self.batch.1 += piece.length;
+        self.batch.1 += piece.bytes();
         let mut text = std::mem::take(&mut self.text);
         let mut hidden = std::mem::take(&mut self.hidden);
         text.clear();
@@ -342,11 +342,13 @@ impl Recording {
         std::mem::take(&mut self.batch)
     }
 
-    /// Takes note of what was acknowledged.
-    pub(super) fn settle(&mut self) {
-        if self.writer.acknowledged() == self.sequence {
+    /// Takes note of what was acknowledged; whether that is all.
+    pub(super) fn settle(&mut self) -> bool {
+        let all = self.writer.acknowledged() == self.sequence;
+        if all {
             self.batch = (0, 0);
         }
+        all
     }
 
     fn envelope(&mut self, kind: Kind, place: Place, wall: u64) -> Envelope {

@@ -170,6 +170,8 @@ struct Lines {
     length: u64,
     /// Bytes are missing before what is held.
     lossy: bool,
+    /// How many of its length are missing.
+    lost: u64,
     key: Carry,
 }
 
@@ -179,6 +181,7 @@ impl Lines {
             Input::Bytes(bytes) | Input::Undelivered(bytes) => bytes,
             Input::Lost(lost) => {
                 self.length += lost;
+                self.lost += lost;
                 self.lossy = true;
                 return;
             }
@@ -227,6 +230,7 @@ impl Lines {
                 .with_if(Flags::LOSSY, self.lossy)
                 .with_if(Flags::CUT, cut),
             length,
+            lost: std::mem::take(&mut self.lost),
             digest: None,
             carry: Some(&mut self.key),
         });

@@ -64,9 +64,18 @@ pub(super) struct Piece<'a> {
     pub(super) framing: Framing,
     pub(super) flags: Flags,
     pub(super) length: u64,
+    /// How many of these bytes were told of as lost already.
+    pub(super) lost: u64,
     pub(super) digest: Option<[u8; DIGEST]>,
     /// Where it is one of several lines that belong together: what the others leave open.
     pub(super) carry: Option<&'a mut Carry>,
+}
+
+impl Piece<'_> {
+    /// How many bytes are lost with it where it is not written.
+    pub(super) fn bytes(&self) -> u64 {
+        self.length.saturating_sub(self.lost)
+    }
 }
 
 /// Where frames become records.
@@ -81,6 +90,8 @@ pub(super) struct Sink {
     stopped: Option<Stopped>,
     /// Bytes that the disk did not take.
     refused: u64,
+    /// Gaps that are in the batch, and the bytes that they tell of.
+    unwritten: (u64, u64),
     /// Number of the file that [`Hooks::opened`] was told of last.
     file: u32,
     /// Changes when what was said of sessions has to be said again.
@@ -104,6 +115,8 @@ struct Stopped {
     since: u64,
     frames: u64,
     bytes: u64,
+    /// How many of the bytes were lost before they could be refused.
+    told: u64,
     tried: Instant,
 }
 
@@ -123,6 +136,7 @@ impl Sink {
             clock: 0,
             stopped: None,
             refused: 0,
+            unwritten: (0, 0),
             file: 0,
             generation: 1,
             stats: Stats::default(),
@@ -174,7 +188,7 @@ impl Sink {
         self.stats.frames[piece.place.stream as usize] += 1;
         if let Some(stopped) = &mut self.stopped {
             stopped.frames += 1;
-            stopped.bytes += piece.length;
+            stopped.bytes += piece.bytes();
             // A key that begins now must still be known when recording goes on.
             if let (State::Open(open), Some(carry)) = (&self.state, piece.carry) {
                 open.pass_over(carry, piece.raw);
@@ -200,10 +214,13 @@ impl Sink {
     pub(super) fn gap(&mut self, reason: &str, place: Place, bytes: u64, stream: Option<Stream>) {
         if let Some(stopped) = &mut self.stopped {
             stopped.bytes += bytes;
+            stopped.told += bytes;
             return;
         }
         self.stats.gaps += 1;
         self.stats.lost_bytes += bytes;
+        self.unwritten.0 += 1;
+        self.unwritten.1 += bytes;
         let gap = Gap {
             reason: reason.into(),
             since: self.epoch.saturating_add(place.at),
@@ -333,7 +350,9 @@ impl Sink {
             self.stop(error.to_string(), frames, bytes);
             return;
         }
-        open.settle();
+        if open.settle() {
+            self.unwritten = (0, 0);
+        }
         let (number, file) = open.file();
         if let Some(opened) = self.hooks.opened.as_ref().filter(|_| number != self.file) {
             opened(file);
@@ -349,6 +368,10 @@ impl Sink {
 
     fn stop(&mut self, reason: String, frames: u64, bytes: u64) {
         self.generation += 1;
+        // The gaps in the batch are not written: what they told is a part of this one.
+        let (gaps, told) = std::mem::take(&mut self.unwritten);
+        self.stats.gaps = self.stats.gaps.saturating_sub(gaps);
+        self.stats.lost_bytes = self.stats.lost_bytes.saturating_sub(told);
         // Once is enough for a disk that is full again and again.
         if !std::mem::replace(&mut self.reported, true) {
             (self.hooks.report)(&format!(
@@ -359,7 +382,8 @@ impl Sink {
             reason,
             since: self.epoch.saturating_add(self.clock),
             frames,
-            bytes,
+            bytes: bytes + told,
+            told,
             tried: Instant::now(),
         });
     }
@@ -396,7 +420,7 @@ impl Sink {
             .and_then(|()| recording.json(Kind::Gap, place, now, &gap))
             .and_then(|()| recording.flush());
         if written.is_ok() {
-            self.refused += stopped.bytes;
+            self.refused += stopped.bytes.saturating_sub(stopped.told);
             self.stats.gaps += 1;
             self.stats.lost_bytes += stopped.bytes;
             self.settle(Ok(()));

@@ -8,10 +8,9 @@ use crate::journal::header::{Header, Removed};
 use crate::journal::reader::Segment;
 use crate::journal::sealed::{Ends, Sealer};
 use crate::journal::{Envelope, Flags, Kind, Record};
-use crate::layout::SegmentPath;
 use crate::redact::Key;
 use crate::trace::removed;
-use crate::verify;
+use crate::verify::Checked;
 use agent_trace_model::Stream;
 use agent_trace_wire::frame::Framing;
 use std::io;
@@ -29,35 +28,26 @@ pub(crate) struct Extract {
 }
 
 impl Extract {
-    /// A sealed file with this header; `key` is a hasher keyed for chains.
-    pub(crate) fn new(header: &Header, key: blake3::Hasher) -> io::Result<Self> {
-        Self::between(header, key, Ends::default())
+    /// A sealed file with this header, made of the files of which this was found. What is
+    /// written here must not prove more than what it is made of.
+    pub(crate) fn new(header: &Header, of: &[Checked], key: &Key) -> io::Result<Self> {
+        Self::between(header, of, Ends::default(), key)
     }
 
-    /// A sealed file in place of this one, to which those around it go on to refer.
-    pub(crate) fn of(segment: &Segment, path: &SegmentPath, key: &Key) -> io::Result<Self> {
-        let checked = verify::file(segment, path, key)?;
-        let mut extract = Self::between(segment.header(), key.chain(), checked.ends())?;
-        extract.sealer.flawed(checked.is_flawed());
-        Ok(extract)
+    /// A sealed file in place of one, to which those around it go on to refer.
+    pub(crate) fn of(segment: &Segment, checked: &Checked, key: &Key) -> io::Result<Self> {
+        let of = std::slice::from_ref(checked);
+        Self::between(segment.header(), of, checked.ends(), key)
     }
 
-    /// Takes note of whether a segment, of which records are going to be added, was changed:
-    /// what is written here must not prove more than what it is made of.
-    pub(crate) fn doubt(
-        &mut self,
-        segment: &Segment,
-        path: &SegmentPath,
-        key: &Key,
-    ) -> io::Result<()> {
-        let checked = verify::file(segment, path, key)?;
-        self.sealer.flawed(checked.is_flawed());
-        Ok(())
-    }
-
-    fn between(header: &Header, key: blake3::Hasher, ends: Ends) -> io::Result<Self> {
+    fn between(header: &Header, of: &[Checked], ends: Ends, key: &Key) -> io::Result<Self> {
+        let mut sealer = match of.iter().all(Checked::is_chained) {
+            true => Sealer::between(header, key.chain(), ends)?,
+            false => Sealer::unproven(header, key.chain())?,
+        };
+        sealer.flawed(of.iter().any(Checked::is_flawed));
         Ok(Self {
-            sealer: Sealer::between(header, key, ends)?,
+            sealer,
             gone: None,
             clocks: (header.started, 0),
             bytes: 0,
@@ -68,9 +58,14 @@ impl Extract {
     pub(crate) fn add(
         &mut self,
         segment: &Segment,
+        checked: &Checked,
         stays: impl Fn(&Envelope) -> bool,
     ) -> io::Result<()> {
-        for view in segment.views().flatten() {
+        for (position, view) in segment.views().flatten().enumerate() {
+            if position as u64 == checked.covered() {
+                self.settle()?;
+                self.sealer.leave_open();
+            }
             let number = view.envelope.sequence;
             let record = view.record();
             let gone = removed(&record);

@@ -201,7 +201,8 @@ fn decide(parts: &mut [Part], policy: &Policy, now: Duration) {
         let of = workspaces.entry(part.workspace.clone()).or_default();
         of.add(part);
     }
-    for part in parts {
+    for at in 0..parts.len() {
+        let part = &parts[at];
         if part.fate == Fate::Live {
             continue;
         }
@@ -211,12 +212,42 @@ fn decide(parts: &mut [Part], policy: &Policy, now: Duration) {
         };
         let beyond = all.beyond(part, &policy.all, now).map(|why| (why, false));
         let own = own.and_then(|limits| count.beyond(part, limits, now));
-        if let Some((reason, own)) = beyond.or(own.map(|why| (why, true))) {
+        let Some((reason, own)) = beyond.or(own.map(|why| (why, true))) else {
+            continue;
+        };
+        for part in with_its_beginnings(parts, at, reason) {
             part.fate = Fate::Goes(reason, own);
             all.take(part);
             count.take(part);
         }
     }
+}
+
+/// A part that goes. Where that is to have fewer sessions, those before it that stayed since
+/// none of its process ends in them: what is left of sessions would be there for nothing.
+fn with_its_beginnings(
+    parts: &mut [Part],
+    at: usize,
+    reason: Reason,
+) -> impl Iterator<Item = &mut Part> {
+    let place = |part: &Part| part.files.first().map(|file| (file.process, file.number));
+    let of = place(&parts[at]);
+    parts
+        .iter_mut()
+        .take(at + 1)
+        .enumerate()
+        .filter_map(move |(other, part)| {
+            let begins = || {
+                let (Some((process, number)), Some(of)) = (place(part), of) else {
+                    return false;
+                };
+                reason == Reason::Sessions
+                    && part.fate == Fate::Kept
+                    && (process, part.sessions.len()) == (of.0, 0)
+                    && number < of.1
+            };
+            (other == at || begins()).then_some(part)
+        })
 }
 
 /// How much there is.
@@ -242,7 +273,9 @@ impl Count {
         let age = now.saturating_sub(Duration::from_nanos(part.time));
         if limits.age.is_some_and(|limit| age > limit) {
             Some(Reason::Age)
-        } else if limits.sessions.is_some_and(|limit| self.sessions > limit) {
+        } else if !part.sessions.is_empty()
+            && limits.sessions.is_some_and(|limit| self.sessions > limit)
+        {
             Some(Reason::Sessions)
         } else if limits.bytes.is_some_and(|limit| self.bytes > limit) {
             Some(Reason::Bytes)
@@ -381,6 +414,42 @@ mod tests {
         let many = Goes(Reason::Sessions, false);
         assert_eq!(fates(&sessions(3).into()), [many, Kept, Live, Kept]);
         assert_eq!(fates(&sessions(0).into()), [many, many, Live, many]);
+    }
+
+    #[test]
+    fn files_without_sessions_do_not_go_for_there_being_too_many() {
+        use Fate::{Goes, Kept};
+        let of = |process: u8, number, hours, sessions| {
+            let mut part = part(hours, 1, "a");
+            part.sessions.truncate(sessions);
+            part.files.push(SegmentPath {
+                path: "x".into(),
+                process: ProcessId::new(1, [process; 10]),
+                number,
+                sealed: true,
+            });
+            part
+        };
+        // A file that cannot be read; one whose sessions end in the second one; a third one.
+        let mut parts = vec![
+            of(1, 1, 40, 0),
+            of(2, 1, 30, 0),
+            of(2, 2, 20, 1),
+            of(2, 3, 10, 1),
+        ];
+        let limits = |most| {
+            Policy::from(Limits {
+                sessions: Some(most),
+                ..Limits::default()
+            })
+        };
+        let now = Duration::from_secs(100 * 3600);
+        decide(&mut parts, &limits(2), now);
+        assert!(parts.iter().all(|part| part.fate == Kept));
+        decide(&mut parts, &limits(1), now);
+        let many = Goes(Reason::Sessions, false);
+        let fates: Vec<Fate> = parts.iter().map(|part| part.fate).collect();
+        assert_eq!(fates, [Kept, many, many, Kept]);
     }
 
     #[test]

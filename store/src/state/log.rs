@@ -146,6 +146,17 @@ impl Log {
         Ok(log)
     }
 
+    /// All bytes of the file but those of these records, which are given in their order.
+    pub(super) fn without(&self, records: &[&Place]) -> Vec<u8> {
+        let (mut bytes, mut at) = (Vec::with_capacity(self.bytes.len()), 0);
+        for record in records {
+            bytes.extend_from_slice(&self.bytes[at..record.raw.start]);
+            at = record.raw.end;
+        }
+        bytes.extend_from_slice(&self.bytes[at..]);
+        bytes
+    }
+
     pub(super) fn payload(&self, place: &Place) -> &[u8] {
         &self.bytes[place.payload..place.raw.end]
     }

@@ -94,7 +94,7 @@ fn verdicts_are_read_again_when_there_is_something_new() {
 }
 
 #[test]
-fn a_torn_end_is_cut_and_a_damaged_record_costs_itself() {
+fn a_torn_end_and_a_damaged_record_cost_themselves() {
     let Scratch { state, .. } = &scratch();
     for n in 1..=3 {
         state
@@ -110,8 +110,21 @@ fn a_torn_end_is_cut_and_a_damaged_record_costs_itself() {
             .append(&decide(4, Verdict::Right, Judge::Person))
             .unwrap();
         let read = state.entries().unwrap();
-        assert_eq!((read.all.len(), read.damaged), (3, 0), "{cut}");
+        assert_eq!(read.all.len(), 3, "{cut}");
+        assert_eq!(read.damaged, (record - cut) as u64, "{cut}");
     }
+    // The last one with a length that is too large looks like a torn one, and is none.
+    let mut longer = whole.clone();
+    longer[16 + 2 * record + 9] ^= 1;
+    fs::write(state.path(), &longer).unwrap();
+    assert_eq!(state.entries().unwrap().damaged, record as u64);
+    state
+        .append(&decide(4, Verdict::Right, Judge::Person))
+        .unwrap();
+    let read = state.entries().unwrap();
+    assert_eq!((read.all.len(), read.damaged), (3, record as u64));
+    let bytes = fs::read(state.path()).unwrap();
+    assert!(bytes.starts_with(&longer), "what is there stays");
     for at in (0..16).chain(16 + record..16 + 2 * record) {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x55;
@@ -146,7 +159,7 @@ fn compaction_keeps_what_counts_and_what_is_not_known() {
     let newer = br#"{"type":"pin","name":"x"}"#;
     bytes.extend(log::record(12, 0, newer));
     fs::write(state.path(), &bytes).unwrap();
-    state.compact().unwrap();
+    state.rewrite().unwrap();
     let entries = state.entries().unwrap().all;
     assert_eq!(
         entries,
@@ -165,6 +178,29 @@ fn compaction_keeps_what_counts_and_what_is_not_known() {
         .unwrap();
     let log = Log::read(&state.path()).unwrap().unwrap();
     assert_eq!(log.last, 13);
+}
+
+#[test]
+fn what_was_decided_about_a_run_is_forgotten_with_it() {
+    let Scratch { state, .. } = &scratch();
+    state.forget(&[run(1)]).unwrap();
+    assert!(!state.path().exists());
+    for n in [1, 2, 1, 3] {
+        state
+            .append(&decide(n, Verdict::Wrong, Judge::Person))
+            .unwrap();
+    }
+    let mut bytes = fs::read(state.path()).unwrap();
+    bytes.extend_from_slice(b"damage");
+    fs::write(state.path(), &bytes).unwrap();
+    state.forget(&[run(1), run(3)]).unwrap();
+    let read = state.entries().unwrap();
+    assert_eq!(read.all, [decide(2, Verdict::Wrong, Judge::Person)]);
+    assert_eq!(read.damaged, 6);
+    let bytes = fs::read(state.path()).unwrap();
+    for reason in ["reason 1", "reason 3"] {
+        assert!(!bytes.windows(8).any(|part| part == reason.as_bytes()));
+    }
 }
 
 #[test]

@@ -8,8 +8,6 @@ use crate::journal::{Envelope, Kind};
 use crate::layout::SegmentPath;
 use crate::redact::Key;
 use crate::trace::removed;
-use std::fs;
-use std::io;
 
 /// What checking a file told.
 #[derive(Debug, Default)]
@@ -32,6 +30,10 @@ pub(crate) struct Checked {
     pub(super) begin: Option<Hash>,
     pub(super) end: Option<Hash>,
     last: Option<What>,
+    /// It has marks.
+    chained: bool,
+    /// How many of its records stand before the last mark that is right.
+    covered: u64,
     /// Nothing stands after the mark of its end.
     pub(super) has_end: bool,
     /// How many records are missing before its first one, if nothing was before that.
@@ -41,27 +43,21 @@ pub(crate) struct Checked {
 }
 
 /// Checks a file, which was read from this place.
-///
-/// # Errors
-/// When the footer of a sealed file cannot be read from the disk.
-pub(crate) fn file(segment: &Segment, path: &SegmentPath, key: &Key) -> io::Result<Checked> {
+pub(crate) fn file(segment: &Segment, path: &SegmentPath, key: &Key) -> Checked {
     let mut walk = Walk::new(segment, path, key);
     for item in segment.with_marks() {
         match item {
             Ok(view) => walk.take(&view),
-            Err(damage) if damage.torn_end && !path.sealed => walk.torn = true,
+            // As a killed process leaves it.
+            Err(damage) if damage.torn_end && !path.sealed => {}
             Err(damage) => walk.damaged += damage.bytes,
         }
     }
-    let footer = match path.sealed {
-        true => Some(sealed::footer(&fs::read(&path.path)?)),
-        false => None,
-    };
-    let expected = footer
-        .as_ref()
-        .and_then(Option::as_ref)
-        .map(|footer| sealed::chain(segment, footer.flawed, key.chain()));
-    Ok(walk.finish(footer, expected.as_deref()))
+    let footer = path.sealed.then(|| segment.footer());
+    let right = segment
+        .footer()
+        .is_some_and(|footer| footer.chain == sealed::chain(segment, footer.flawed, key.chain()));
+    walk.finish(footer, right)
 }
 
 /// A file while it is checked.
@@ -71,12 +67,10 @@ struct Walk {
     stretch: Stretch,
     /// Bytes that can't be read, in this stretch; of a sealed file, in any.
     damaged: u64,
-    torn: bool,
     /// The number of the last record, as far as it is known what must follow.
     number: Option<u64>,
     /// Records of any kind but marks.
     entries: u64,
-    marked: bool,
 }
 
 /// The records since the last mark.
@@ -105,10 +99,8 @@ impl Walk {
             chain: Chain::new(key.chain(), segment.json()),
             stretch: Stretch::default(),
             damaged: 0,
-            torn: false,
             number: (header.segment <= 1).then_some(0),
             entries: 0,
-            marked: false,
         }
     }
 
@@ -161,12 +153,13 @@ impl Walk {
         let stretch = std::mem::take(&mut self.stretch);
         // With another store's key nothing is told by a hash that does not fit.
         if self.checked.doubt.is_none() {
-            if right && (begins || self.marked) {
+            if right && (begins || self.checked.chained) {
                 self.checked.proven += stretch.records;
+                self.checked.covered = self.entries;
             }
             self.judge(&stretch, right, begins);
         }
-        self.marked |= begins;
+        self.checked.chained |= begins;
         self.checked.end = Some(mark.end());
         self.checked.last = Some(mark.what);
         self.checked.has_end = mark.is_end();
@@ -211,34 +204,36 @@ impl Walk {
         });
     }
 
-    fn finish(mut self, footer: Option<Option<sealed::Footer>>, expected: Option<&str>) -> Checked {
+    /// With the footer of a sealed file, if it is not lost, and whether its chain is right.
+    fn finish(mut self, footer: Option<Option<&sealed::Footer>>, right: bool) -> Checked {
         let stretch = std::mem::take(&mut self.stretch);
         self.checked.open = stretch.records;
-        let right = match &footer {
-            Some(Some(footer)) => expected == Some(&footer.chain[..]),
-            _ => false,
-        };
-        // Where a sealed file's own chain fits, its end is proven by that.
-        let trusted = right && self.checked.doubt.is_none();
-        if trusted {
-            self.checked.open = 0;
-            self.checked.proven = self.checked.records;
-            self.checked.has_end = true;
-        }
         self.judge(&stretch, true, false);
+        self.after_end(&stretch);
         match footer {
             Some(None) => {
                 let what = "its end is not there: nothing says where it was sealed";
                 self.fault(FaultKind::Cut, &stretch, what.into());
             }
-            Some(Some(footer)) => self.seal(&stretch, &footer, right),
+            Some(Some(footer)) => self.seal(&stretch, footer, right),
             None => {}
         }
-        if !self.marked && !trusted && self.checked.faults.is_empty() {
+        if !self.checked.chained && self.checked.faults.is_empty() {
             let number = self.checked.number;
             self.checked.doubt.get_or_insert(Note::Unchained(number));
         }
         self.checked
+    }
+
+    /// Judges records after the mark that says that nothing more comes.
+    fn after_end(&mut self, stretch: &Stretch) {
+        let ended = matches!(self.checked.last, Some(What::End | What::Rolled));
+        // A process that goes on after all will make another mark.
+        let goes_on = self.checked.live || self.checked.doubt.is_some();
+        if ended && !goes_on && stretch.numbers.is_some() {
+            let what = "they stand after the mark of its end";
+            self.fault(FaultKind::Changed, stretch, what.into());
+        }
     }
 
     /// Judges what the footer of a sealed file says of all of it.
@@ -258,9 +253,11 @@ impl Walk {
                 "it is not what was sealed".into(),
             );
         }
-        if footer.flawed && right {
+        // Where its own marks do not tell what that was, all of it may be.
+        if footer.flawed && right && self.checked.faults.is_empty() {
             let what = "it was changed before it was written anew";
             self.fault(FaultKind::Changed, &Stretch::default(), what.into());
+            self.checked.proven = 0;
         }
     }
 }
@@ -269,6 +266,17 @@ impl Checked {
     /// Whether it is known that it is not what was recorded.
     pub(crate) fn is_flawed(&self) -> bool {
         !self.faults.is_empty()
+    }
+
+    /// Whether it has a hash chain.
+    pub(crate) fn is_chained(&self) -> bool {
+        self.chained
+    }
+
+    /// How many of its records stand before the last mark that is right: nothing proves those
+    /// after it.
+    pub(crate) fn covered(&self) -> u64 {
+        self.covered
     }
 
     /// How a file that takes its place is tied to those around it.

@@ -510,6 +510,7 @@ impl About {
                 framing: Framing::Event,
                 flags: Flags::default(),
                 length: raw.len() as u64,
+                lost: 0,
                 digest: None,
                 carry: None,
             });

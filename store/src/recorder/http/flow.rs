@@ -43,6 +43,8 @@ enum Reader {
 struct Undecoded {
     problem: Problem,
     length: u64,
+    /// How many of them were lost.
+    lost: u64,
     digest: Option<Box<blake3::Hasher>>,
     lossy: bool,
 }
@@ -126,6 +128,7 @@ impl Flow {
                 undecoded.lossy = true;
                 undecoded.digest = None;
                 undecoded.length += lost;
+                undecoded.lost += lost;
             }
             Input::End { broken } => {
                 let undone = self.coding.take().map(coding::Decoder::finish);
@@ -232,6 +235,7 @@ impl Flow {
                 framing: Framing::Stray,
                 flags: Flags::CUT.with_if(Flags::LOSSY, undecoded.lossy),
                 length: undecoded.length,
+                lost: undecoded.lost,
                 digest: undecoded.digest.map(|hasher| *hasher.finalize().as_bytes()),
                 carry: None,
             });
@@ -254,6 +258,7 @@ impl Undecoded {
         Self {
             problem,
             length: 0,
+            lost: 0,
             digest: None,
             lossy: false,
         }
