@@ -150,8 +150,9 @@ pub(crate) enum Command {
     Why(understand::Why),
     /// Show what is different between two runs
     ///
-    /// Exits with 0 when they are the same, with 1 when they are not. Times, ids and `_meta`
-    /// are not compared; how long a step took is told, but makes no difference.
+    /// Exits with 0 when they are the same, with 1 when they are not: in their steps, or in
+    /// how their sessions ended. Times, ids and `_meta` are not compared; how long a step took
+    /// is told, but makes no difference.
     Diff(understand::Diff),
     /// Show which steps led to which
     ///
@@ -305,7 +306,8 @@ pub(crate) struct Search {
     /// Go on after this place, with which a list ended
     #[arg(long, value_name = "CURSOR")]
     pub(crate) after: Option<String>,
-    /// How many characters around the text to print
+    /// How many characters of arguments and results to print, around the text where it is in
+    /// them; 0 prints all
     #[arg(short = 's', long, value_name = "COUNT", default_value_t = 120)]
     pub(crate) string_limit: usize,
     #[arg(long, value_enum, default_value_t)]
@@ -325,6 +327,7 @@ pub(crate) struct Show {
     /// The run: `latest`, its id, or the beginning of that
     pub(crate) run: String,
     /// Only the steps that match, such as '~t get_issue & ~e'
+    #[arg(conflicts_with_all = ["frame", "frames", "http"])]
     pub(crate) filter: Option<String>,
     /// Print calls, errors and times of each tool instead
     #[arg(short = 'c', long, conflicts_with_all = ["frame", "frames"])]

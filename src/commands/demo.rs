@@ -103,7 +103,7 @@ fn print(out: &mut impl Write, run: &Opened, args: &Demo) -> io::Result<()> {
     let id = short(story.id);
     writeln!(out, "{} {}: {status}", "Run".bold(), id.bold())?;
     let options = lines::Options {
-        limit: args.string_limit,
+        cut: args.string_limit.into(),
         numbers: true,
         stderr: true,
     };

@@ -111,7 +111,8 @@ fn as_portable(args: &Export, config: &Config) -> Result<u8, CommandError> {
             hint: "export them one by one",
         });
     };
-    let (id, sessions) = query::entries(config, run)?;
+    let (run, sessions) = query::entries(config, run)?;
+    let id = run.row.id;
     let (store, several) = (config.store(), sessions.len() > 1);
     if several && args.output.is_some() {
         return Err(CommandError::Usage {

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Forget, config: &Config) -> Result<u8, CommandError> {
         for session in &sessions {
             retention::forget(&store, session)?;
         }
-        writeln!(anstream::stdout(), "forgot run {}", short(run))?;
+        writeln!(anstream::stdout(), "forgot run {}", short(run.row.id))?;
     }
     Ok(exit::SUCCESS)
 }
