@@ -18,6 +18,13 @@ use agent_trace_model::id::SHORT_ID;
 use agent_trace_model::story::{Session, Standing, Story};
 use agent_trace_model::{Ending, Finish, Judge, Verdict};
 use agent_trace_store::state::Decision;
+use std::io::{BufWriter, Write};
+
+/// Standard output, for text of many lines: without a buffer each line is a call of the system.
+/// It must be flushed: an error at the end would not be seen otherwise.
+pub(crate) fn out() -> BufWriter<impl Write> {
+    BufWriter::new(anstream::stdout().lock())
+}
 
 /// A run's id as it is shown: enough to name it.
 pub(crate) fn short(id: impl std::fmt::Display) -> String {

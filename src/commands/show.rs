@@ -12,6 +12,7 @@ use crate::cli::{Format, Show};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query::{self, Opened};
+use crate::render;
 use crate::render::escape::{self, text};
 use crate::render::json::{self, RunDocument, StepLine};
 use crate::render::{ending, lines, reason, standing, status, summary, verdict, words};
@@ -34,13 +35,15 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
     if let Some(number) = args.frame {
         return frames::one(&sessions, args.session.as_deref(), number);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out();
     if args.frames {
         frames::list(&mut out, &sessions, args.format)?;
+        out.flush()?;
         return Ok(exit::SUCCESS);
     }
     if args.http {
         http::list(&mut out, &story, args.format)?;
+        out.flush()?;
         return Ok(exit::SUCCESS);
     }
     let matcher = filter
@@ -55,6 +58,7 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
             Format::Json => json::document(&lines)?,
             Format::Jsonl => lines.iter().try_for_each(json::line)?,
         }
+        out.flush()?;
         return Ok(exit::SUCCESS);
     }
     let line = |step| StepLine::of(&story, step);
@@ -70,6 +74,7 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
         Format::Json => json::line(&RunDocument::of(&run, &story, steps().map(line).collect()))?,
         Format::Jsonl => steps().map(line).try_for_each(|line| json::line(&line))?,
     }
+    out.flush()?;
     Ok(exit::SUCCESS)
 }
 
