@@ -90,11 +90,12 @@ Filters, for `runs`, `show`, `search` and `stats`; a run matches if one of its s
   ~s SERVER    the server                     ~q           never answered
   ~c CLIENT    a client of the run            ~o OUTCOME   ok, error, tool_error, timeout, ... slow
   ~m METHOD    the method                     ~x CODE      JSON-RPC error code or HTTP status
-  ~b TEXT      request or response body       ~d >2s       duration (> >= < <= =; ns us ms s m h)
+  ~b TEXT      request or response body       ~d >2s       duration (> >= < <= =; ns us ms s m h d)
   ~bq, ~bs     request body, response body    ~size >1MB   bytes of both messages
   ~w WORDS     whole words in either body     ~since 2h    ~until 2026-11-30
   ~h TEXT      a header line (HTTP)           ~r RUN       the run, by the beginning of its id
   ~failed      of a run that failed           ~v VERDICT   right, wrong, unjudged
+  ~all         everything
 Parts side by side must all hold; `&`, `|`, `!` and parentheses as usual. A word alone is looked
 for in the names of tools, targets and methods. Texts match anywhere, upper or lower case;
 /.../ is a regular expression; blanks and signs need quotes.";
@@ -267,7 +268,7 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
-    /// Only the runs that match, such as '~s github & ~e' (below)
+    /// Only the runs that match, such as '~s github & ~e'; `runs --help` has the language
     pub(crate) filter: Option<String>,
     /// How many to list; 0 lists all
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]

@@ -105,6 +105,9 @@ fn a_search_shows_what_was_found_and_where_a_filter_is_wrong() {
     assert_eq!(steps.len(), 2, "{found}");
     assert!(steps[0].contains("a needle b"), "{found}");
     assert!(steps[0].chars().count() < 100, "{found}");
+    let said = home.run(["search", "haystack"]);
+    assert_eq!((said.code, &said.out[..]), (0, ""));
+    assert_eq!(said.err, "nothing found of haystack as whole words\n");
     for text in ["", "  "] {
         let said = home.run(["search", text]);
         assert_eq!((said.code, &said.out[..]), (2, ""), "{said:?}");

@@ -5,6 +5,7 @@ use crate::commands::runs::{more, warn};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query::{self, Index};
+use crate::render::escape;
 use crate::render::json::{self, StepLine};
 use crate::render::lines;
 use crate::render::words::Cut;
@@ -73,6 +74,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
         Format::Text => {}
         Format::Json => json::line(&hits)?,
         Format::Jsonl => hits.iter().try_for_each(json::line)?,
+    }
+    if args.format == Format::Text && ids.is_empty() && page.cursor.is_none() {
+        let text = escape::text(args.text.as_bytes(), 60);
+        let words = if args.part { "" } else { " as whole words" };
+        writeln!(anstream::stderr(), "nothing found of {text}{words}")?;
     }
     more(page.cursor)?;
     Ok(exit::SUCCESS)
