@@ -90,11 +90,12 @@ Filters, for `runs`, `show`, `search`, `stats` and `export`; a run matches if on
   ~s SERVER    the server                     ~q           never answered
   ~c CLIENT    a client of the run            ~o OUTCOME   ok, error, tool_error, timeout, ... slow
   ~m METHOD    the method                     ~x CODE      JSON-RPC error code or HTTP status
-  ~b TEXT      request or response body       ~d >2s       duration (> >= < <= =; ns us ms s m h)
+  ~b TEXT      request or response body       ~d >2s       duration (> >= < <= =; ns us ms s m h d)
   ~bq, ~bs     request body, response body    ~size >1MB   bytes of both messages
   ~w WORDS     whole words in either body     ~since 2h    ~until 2026-11-30
   ~h TEXT      a header line (HTTP)           ~r RUN       the run, by the beginning of its id
   ~failed      of a run that failed           ~v VERDICT   right, wrong, unjudged
+  ~all         everything
 Parts side by side must all hold; `&`, `|`, `!` and parentheses as usual. A word alone is looked
 for in the names of tools, targets and methods. Texts match anywhere, upper or lower case;
 /.../ is a regular expression; blanks and signs need quotes.";
@@ -151,8 +152,9 @@ pub(crate) enum Command {
     Why(understand::Why),
     /// Show what is different between two runs
     ///
-    /// Exits with 0 when they are the same, with 1 when they are not. Times, ids and `_meta`
-    /// are not compared; how long a step took is told, but makes no difference.
+    /// Exits with 0 when they are the same, with 1 when they are not: in their steps, or in
+    /// how their sessions ended. Times, ids and `_meta` are not compared; how long a step took
+    /// is told, but makes no difference.
     Diff(understand::Diff),
     /// Show which steps led to which
     ///
@@ -267,7 +269,7 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
-    /// Only the runs that match, such as '~s github & ~e' (below)
+    /// Only the runs that match, such as '~s github & ~e'; `runs --help` has the language
     pub(crate) filter: Option<String>,
     /// How many to list; 0 lists all
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
@@ -306,7 +308,8 @@ pub(crate) struct Search {
     /// Go on after this place, with which a list ended
     #[arg(long, value_name = "CURSOR")]
     pub(crate) after: Option<String>,
-    /// How many characters around the text to print
+    /// How many characters of arguments and results to print, around the text where it is in
+    /// them; 0 prints all
     #[arg(short = 's', long, value_name = "COUNT", default_value_t = 120)]
     pub(crate) string_limit: usize,
     #[arg(long, value_enum, default_value_t)]
@@ -326,6 +329,7 @@ pub(crate) struct Show {
     /// The run: `latest`, its id, or the beginning of that
     pub(crate) run: String,
     /// Only the steps that match, such as '~t get_issue & ~e'
+    #[arg(conflicts_with_all = ["frame", "frames", "http"])]
     pub(crate) filter: Option<String>,
     /// Print calls, errors and times of each tool instead
     #[arg(short = 'c', long, conflicts_with_all = ["frame", "frames"])]

@@ -213,16 +213,17 @@ pub(crate) fn story(config: &Config, name: &str) -> Result<Story, CommandError> 
     Ok(open(config, name)?.story)
 }
 
-/// The sessions of the run of this name, before they are read.
+/// The run of this name and its sessions, before they are read.
 pub(crate) fn entries(
     config: &Config,
     name: &str,
-) -> Result<(RunId, Vec<SessionEntry>), CommandError> {
+) -> Result<(Listed, Vec<SessionEntry>), CommandError> {
     let Found { run, files } = find(config, name)?;
-    Ok((run.row.id, opening::entries(&config.store(), &files)?))
+    let entries = opening::entries(&config.store(), &files)?;
+    Ok((run, entries))
 }
 
 /// From which duration on a step is slow, in nanoseconds.
-fn slow(config: &Config) -> u64 {
+pub(crate) fn slow(config: &Config) -> u64 {
     u64::try_from(config.slow().0.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -14,12 +14,17 @@ pub(crate) mod words;
 use agent_trace_analysis::outcomes::Failure;
 use agent_trace_index::listing::Listed;
 use agent_trace_index::rows::{self, RunRow, StepAt};
+use agent_trace_model::id::SHORT_ID;
 use agent_trace_model::story::{Session, Standing, Story};
 use agent_trace_model::{Ending, Finish, Judge, Verdict};
 use agent_trace_store::state::Decision;
+use std::io::{BufWriter, Write};
 
-/// Digits of a run's id that are shown.
-const SHORT_ID: usize = 8;
+/// Standard output, for text of many lines: without a buffer each line is a call of the system.
+/// It must be flushed: an error at the end would not be seen otherwise.
+pub(crate) fn out() -> BufWriter<impl Write> {
+    BufWriter::new(anstream::stdout().lock())
+}
 
 /// A run's id as it is shown: enough to name it.
 pub(crate) fn short(id: impl std::fmt::Display) -> String {
@@ -88,13 +93,46 @@ fn standing_of(story: &Story) -> &'static str {
 /// How a session stands, in a word.
 pub(crate) fn standing(session: &Session) -> &'static str {
     let ending = session.end.as_ref().map(|end| end.ending);
-    match session.standing {
+    standing_word(session.standing, ending == Some(Ending::NotStarted))
+}
+
+fn standing_word(standing: Standing, not_started: bool) -> &'static str {
+    match standing {
         Standing::Live => "live",
         Standing::Ended => "ok",
-        Standing::Crashed if ending == Some(Ending::NotStarted) => "not started",
+        Standing::Crashed if not_started => "not started",
         Standing::Crashed => "crashed",
         Standing::CutOff => "cut off",
     }
+}
+
+/// How a session ended, in brackets after a blank; empty where that is not known.
+pub(crate) fn ending(session: &Session) -> String {
+    let Some(end) = &session.end else {
+        return String::new();
+    };
+    let how = match end.ending {
+        Ending::ServerExited => "the server ended by itself",
+        Ending::ClientClosed => "the client closed the session",
+        Ending::GraceExpired => "the server did not end when the client closed, and was ended",
+        Ending::ClientStoppedReading => "the client stopped reading",
+        Ending::Signalled => "a signal ended it",
+        Ending::ClientDied => "the client died",
+        Ending::NotStarted => "the server could not be started",
+        Ending::Idle => "nothing was heard of the client for a long time",
+        Ending::ServerForgot => "the server does not know the session any more",
+        Ending::RelayStopped => "the relay was stopped",
+    };
+    let status = match (end.exit_code, end.signal) {
+        (Some(code), _) => format!(", exit status {code}"),
+        (None, Some(signal)) => format!(", ended by signal {signal}"),
+        (None, None) => String::new(),
+    };
+    let error = end
+        .error
+        .as_deref()
+        .map(|error| format!(": {}", escape::text(error.as_bytes(), 0)));
+    format!(" ({how}{status}{})", error.unwrap_or_default())
 }
 
 /// How an HTTP exchange ended, in words; none where it ended well.
@@ -154,13 +192,7 @@ pub(crate) fn row_reason(row: &RunRow, failure: &rows::Failure) -> String {
 pub(crate) fn row_status(run: &Listed) -> String {
     let row = &run.row;
     let marks = &row.tally.marks;
-    let standing = match row.standing {
-        Standing::Live => "live",
-        Standing::Ended => "ok",
-        Standing::Crashed if row.not_started => "not started",
-        Standing::Crashed => "crashed",
-        Standing::CutOff => "cut off",
-    };
+    let standing = standing_word(row.standing, row.not_started);
     let told = row.failures.iter();
     let mut told = told.filter(|failure| !matches!(failure, rows::Failure::Crashed { .. }));
     let reason = told.next().map(|failure| row_reason(row, failure));

@@ -232,7 +232,7 @@ fn tree_puts_what_the_server_asks_under_the_call() {
     let home = recorded();
     insta::assert_snapshot!(printed(&home, "tree latest"), @r#"
     run RUN editor → notes, DATE
-    └─ notes ended
+    └─ notes ok
     ├─ 1 notes initialize({"clientInfo":{"name":"x"},"protocolVersion":"2025-11-25"}) <0.1>
     ├─ 2 notes tools/list({}) <0.1>
     ├─ 3 notes tools/call find({"for":"water","in":"title"}) <0.1>
@@ -282,6 +282,12 @@ fn timeline_shows_phases_retries_and_what_was_at_once() {
         shown.lines().all(|line| line.chars().count() <= 70),
         "{shown}"
     );
+    // What is slow is a setting, and can be said for once.
+    home.configure("[steps]\nslow = \"0ms\"\n");
+    let shown = home.ok(["timeline", "latest"]);
+    assert!(shown.contains("slow steps"), "{shown}");
+    let shown = home.ok(["timeline", "latest", "--slow", "1h"]);
+    assert!(!shown.contains("slow steps"), "{shown}");
     // Where every pause is idleness, they are told.
     let shown = home.ok(["timeline", "latest", "--idle", "0s"]);
     assert!(shown.contains("── idle "), "{shown}");
@@ -333,6 +339,20 @@ fn diff_tells_two_runs_apart_and_finds_a_run_equal_to_itself() {
     assert_eq!(
         (&told["is_same"], &told["same_steps"]),
         (&json!(false), &json!(7))
+    );
+    // How sessions ended is compared, too.
+    for code in [3, 4] {
+        let record = home.record().option("--client=editor");
+        let record = record.option("--server=notes");
+        record.talk(&Server::new().reads_to_the_end().exits(code), "");
+    }
+    let ids = self::ids(&home);
+    let said = home.run(["diff", &ids[1], &ids[0]]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("exit status 3) → "), "{said:?}");
+    assert!(
+        said.out.ends_with("1 session ended otherwise\n"),
+        "{said:?}"
     );
     let missing = home.run(["diff", "latest", "ffffffffffff"]);
     assert_eq!(missing.code, 2);

@@ -93,6 +93,43 @@ fn a_search_finds_words_and_keeps_every_digit() {
 }
 
 #[test]
+fn a_search_shows_what_was_found_and_where_a_filter_is_wrong() {
+    let home = Home::new();
+    call(
+        &home,
+        "t",
+        &format!("{}needle{}", "a ".repeat(300), " b".repeat(300)),
+    );
+    let found = home.ok(["search", "needle", "-s", "30"]);
+    let steps: Vec<&str> = found.lines().skip(1).collect();
+    assert_eq!(steps.len(), 2, "{found}");
+    assert!(steps[0].contains("a needle b"), "{found}");
+    assert!(steps[0].chars().count() < 100, "{found}");
+    let said = home.run(["search", "haystack"]);
+    assert_eq!((said.code, &said.out[..]), (0, ""));
+    assert_eq!(said.err, "nothing found of haystack as whole words\n");
+    for text in ["", "  "] {
+        let said = home.run(["search", text]);
+        assert_eq!((said.code, &said.out[..]), (2, ""), "{said:?}");
+        assert!(
+            said.err.contains("the text to look for is empty"),
+            "{said:?}"
+        );
+    }
+    for filter in ["~e & ~tool x", "a) | (b"] {
+        let alone = home.run(["runs", filter]);
+        let said = home.run(["search", "needle", filter]);
+        assert_eq!((said.code, &said.err), (2, &alone.err), "{said:?}");
+    }
+    // What would not be used is refused.
+    for option in ["--frames", "--http", "--frame=1"] {
+        let said = home.run(["show", "latest", "~e", option]);
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.err.contains("cannot be used with"), "{said:?}");
+    }
+}
+
+#[test]
 fn answers_are_the_same_with_a_daemon_and_without() {
     let home = Home::new();
     several(&home);

@@ -80,6 +80,21 @@ fn a_run_is_printed_as_it_happens() {
 }
 
 #[test]
+fn a_filter_knows_what_was_decided_about_the_run() {
+    let (home, server) = (Home::new(), Server::mcp());
+    let session = relay(&home, &server);
+    wait_for_a_run(&home);
+    session.send(call(1, "echo", "before"));
+    home.wait_for_run("a step", |run| run.steps.len() == 1);
+    home.ok(["verdict", "latest", "wrong"]);
+    let following = follow(&home, "show latest -f ~v\"wrong\"");
+    following.wait_for_text("before");
+    session.close_input();
+    session.wait();
+    following.wait();
+}
+
+#[test]
 fn a_step_is_printed_soon_after_it_settled() {
     let (home, server) = (Home::new(), Server::mcp());
     let session = relay(&home, &server);
@@ -136,7 +151,7 @@ fn runs_are_told_when_they_begin_and_when_they_end() {
     late.wait_for_text("content");
     late.close_input();
     late.wait();
-    text.wait_for_text("1 calls, ok\n");
+    text.wait_for_text("1 call, ok\n");
     early.close_input();
     early.wait();
     text.wait_for_text("0 calls, ok\n");

@@ -84,6 +84,9 @@ fn a_verdict_counts_before_what_happened_and_is_shown_beside_it() {
     let shown = home.ok(["show", &well]);
     let line = "    judged wrong by a person: the answer is a lie";
     assert_eq!(shown.lines().last(), Some(line));
+    let explained = home.ok(["explain", &well]);
+    let first = "Judged\n  A person judged the run wrong: it has failed, whatever went well in it.\n      reason: the answer is a lie\n";
+    assert!(explained.contains(first), "{explained}");
 
     home.ok(["verdict", &well, "unjudged"]);
     let listed = home.json(["runs", "--format", "json"]);

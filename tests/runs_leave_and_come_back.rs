@@ -204,7 +204,7 @@ fn a_sealed_run_reads_as_before() {
     assert_eq!(endings(&home), ["atj", "atj"]);
     let said = home.ok(["retention"]);
     assert!(
-        said.starts_with("sealed 2 files, removed 0 runs: "),
+        said.starts_with("sealed 2 files, removed 0 sessions: "),
         "{said}"
     );
     assert_eq!(endings(&home), ["ats", "ats"]);
@@ -251,15 +251,15 @@ fn the_oldest_runs_go_first_when_there_is_too_much() {
     };
     let all = size("ats");
     let said = home.ok(["retention", "--max-bytes", &(all - 1).to_string()]);
-    assert!(said.contains("removed 1 runs"), "{said}");
+    assert!(said.contains("removed 1 session:"), "{said}");
     assert_eq!(home.run_ids(), [runs[2].clone(), runs[1].clone()]);
     assert!(
         home.ok(["retention", "--max-age", "1h"])
-            .contains("removed 0 runs")
+            .contains("removed 0 sessions")
     );
     assert!(
         home.ok(["retention", "--max-age", "0s"])
-            .contains("removed 2 runs")
+            .contains("removed 2 sessions")
     );
     assert!(home.runs().is_empty());
     for wrong in ["5", "5 years", "x"] {
@@ -282,7 +282,7 @@ fn limits_in_the_configuration_are_followed() {
         "[retention]\nmax_bytes = \"1B\"\n",
     )
     .unwrap();
-    assert!(home.ok(["retention"]).contains("removed 1 runs"));
+    assert!(home.ok(["retention"]).contains("removed 1 session:"));
 }
 
 #[test]
@@ -349,11 +349,11 @@ fn what_would_go_is_shown_before_it_goes() {
     assert_eq!(home.runs().len(), 3, "nothing is changed");
     let text = home.ok(["retention", "plan", "--max-sessions", "1"]);
     assert!(
-        text.contains("more than 1 sessions") && text.contains("2 runs go"),
+        text.contains("more than 1 session") && text.contains("2 sessions to go"),
         "{text}"
     );
     let said = home.ok(["retention", "apply", "--max-sessions", "1"]);
-    assert!(said.contains("removed 2 runs"), "{said}");
+    assert!(said.contains("removed 2 sessions"), "{said}");
     assert_eq!(home.newest(), runs[2]);
     // Another workspace is left alone.
     let said = home.ok([
@@ -364,7 +364,7 @@ fn what_would_go_is_shown_before_it_goes() {
         "--workspace",
         "other",
     ]);
-    assert!(said.contains("removed 0 runs"), "{said}");
+    assert!(said.contains("removed 0 sessions"), "{said}");
     let said = home.ok([
         "retention",
         "apply",
@@ -373,7 +373,7 @@ fn what_would_go_is_shown_before_it_goes() {
         "--workspace",
         "default",
     ]);
-    assert!(said.contains("removed 1 runs"), "{said}");
+    assert!(said.contains("removed 1 session:"), "{said}");
 }
 
 #[test]

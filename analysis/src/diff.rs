@@ -3,7 +3,8 @@
 //! Steps belong together that ask the same of the same server, in an order that both runs have;
 //! what is left over between these, if at least server, method and target are the same. Then
 //! arguments, answers, outcomes and durations are compared. `_meta`, ids and times are not: no
-//! two runs would be the same.
+//! two runs would be the same. Sessions with the same server belong together in their order;
+//! how they ended is compared where that is known of both.
 //!
 //! - `values`: the differences of two JSON texts
 
@@ -12,10 +13,10 @@ mod values;
 use crate::align;
 use crate::parts::{answer, arguments};
 use crate::scalars::{digest, hash};
-use agent_trace_model::Outcome;
 use agent_trace_model::step::{Step, StepKind};
-use agent_trace_model::story::Story;
-use std::collections::HashMap;
+use agent_trace_model::story::{Session, Standing, Story};
+use agent_trace_model::{End, Ending, Outcome};
+use std::collections::{HashMap, VecDeque};
 pub use values::{Change, Changes, changes};
 
 /// A duration is told when it became so many times longer or shorter.
@@ -31,17 +32,30 @@ pub struct Diff {
     pub entries: Vec<Entry>,
     /// How many steps are the same in both.
     pub same: usize,
+    /// Sessions that ended otherwise.
+    pub endings: Vec<Ended>,
 }
 
 impl Diff {
     /// Whether nothing is different but how long things took.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        self.entries.iter().all(|entry| match entry {
+        let is_same = |entry: &Entry| match entry {
             Entry::OnlyA(_) | Entry::OnlyB(_) => false,
             Entry::Both(both) => both.is_same(),
-        })
+        };
+        self.endings.is_empty() && self.entries.iter().all(is_same)
     }
+}
+
+/// A session that ended otherwise in the second run, or that crashed and is in one run only.
+/// Sessions are given by their positions in their runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The one of the first run.
+    pub a: Option<usize>,
+    /// The one of the second run.
+    pub b: Option<usize>,
 }
 
 /// A difference. Steps are given by their positions in their runs.
@@ -130,7 +144,10 @@ pub fn of(a: &Story, b: &Story) -> Diff {
     }
     pair(strict, 0, 0);
     let mut moved = moved(&strict_a, &strict_b, &partner, &taken);
-    let mut diff = Diff::default();
+    let mut diff = Diff {
+        endings: endings(a, b),
+        ..Diff::default()
+    };
     let mut next_b = 0;
     for at in 0..steps_a.len() {
         let other = partner[at];
@@ -232,13 +249,50 @@ fn compare((a, at_a): (&Story, usize), (b, at_b): (&Story, usize)) -> Both {
     }
 }
 
-/// Where two runs part: the position of the first difference that counts.
-#[must_use]
-pub fn first(diff: &Diff) -> Option<&Entry> {
-    diff.entries.iter().find(|entry| match entry {
-        Entry::Both(both) => !both.is_same(),
-        _ => true,
-    })
+/// The sessions that ended otherwise, in the order of the first run.
+fn endings(a: &Story, b: &Story) -> Vec<Ended> {
+    let mut others: HashMap<&str, VecDeque<usize>> = HashMap::new();
+    for (at, session) in b.sessions.iter().enumerate() {
+        others.entry(&session.server).or_default().push_back(at);
+    }
+    let mut endings = Vec::new();
+    for (at, session) in a.sessions.iter().enumerate() {
+        let other = others.get_mut(&session.server[..]);
+        let other = other.and_then(VecDeque::pop_front);
+        let differs = match other {
+            Some(other) => ended_otherwise(session, &b.sessions[other]),
+            None => session.standing == Standing::Crashed,
+        };
+        if differs {
+            let (a, b) = (Some(at), other);
+            endings.push(Ended { a, b });
+        }
+    }
+    let rest = others.into_values().flatten();
+    let crashed = rest.filter(|at| b.sessions[*at].standing == Standing::Crashed);
+    let mut crashed: Vec<usize> = crashed.collect();
+    crashed.sort_unstable();
+    endings.extend(crashed.into_iter().map(|at| Ended {
+        a: None,
+        b: Some(at),
+    }));
+    endings
+}
+
+/// Whether two sessions ended otherwise, as far as it is known how they did.
+fn ended_otherwise(a: &Session, b: &Session) -> bool {
+    // That nothing came any more, or that the relay was stopped, is no matter of the two.
+    let how = |end: &End| match end.ending {
+        Ending::RelayStopped => Ending::Idle,
+        ending => ending,
+    };
+    match (&a.end, &b.end) {
+        (Some(end_a), Some(end_b)) => {
+            let rest = |end: &End| (end.exit_code, end.signal, end.killed, end.error.clone());
+            a.standing != b.standing || how(end_a) != how(end_b) || rest(end_a) != rest(end_b)
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 //! Each sentence names its steps and quotes what it is based on. Sentences and quotes hold
 //! recorded text, cut, and as hostile as it was.
 //!
+//! What was decided about the run comes first, since it counts before what happened.
+//!
 //! - `evidence`: quotes of steps
 //! - `failed`: what failed and what became of it
 //! - `lost`: what is missing, and what cannot be known
@@ -14,8 +16,10 @@ mod failed;
 mod lost;
 
 use crate::quote::head;
+use crate::timeline::{self, Limits};
 use agent_trace_model::step::{Step, StepKind};
 use agent_trace_model::story::{Session, Story};
+use agent_trace_model::{Judge, Verdict};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -41,6 +45,8 @@ pub struct Explanation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
+    /// What was decided about the run.
+    Judged,
     /// What was asked of whom.
     Asked,
     /// What failed and was not made good.
@@ -75,10 +81,10 @@ pub struct Point {
 /// A piece of what was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Quote {
-    /// The number of the step; none of a line on standard error.
+    /// The number of the step; none of a line on standard error and of a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
-    /// What of it: `arguments`, `answer`, `stderr`.
+    /// What of it: `arguments`, `answer`; `stderr`; of a verdict its `reason`.
     pub of: &'static str,
     /// The text, cut.
     pub text: String,
@@ -97,17 +103,60 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
+/// What was decided about a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judged<'a> {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Who decided.
+    pub by: Judge,
+    /// Why; may be empty.
+    pub reason: &'a str,
+}
+
 /// A run in plain words.
 #[must_use]
-pub fn of(story: &Story) -> Explanation {
+pub fn of(story: &Story, judged: Option<Judged<'_>>, limits: Limits) -> Explanation {
     let mut points = Points::default();
+    let line = timeline::of(story, limits);
+    if let Some(judged) = judged {
+        points.say(Topic::Judged, verdict(judged), [], reason(judged));
+    }
     asked(story, &mut points);
-    failed::tell(story, &mut points);
-    lost::tell(story, &mut points);
+    failed::tell(story, &line, &mut points);
+    let verdict = judged.map_or(Verdict::Unjudged, |judged| judged.verdict);
+    lost::tell(story, verdict, &mut points);
     Explanation {
         points: points.done(),
-        look: failed::look(story),
+        look: failed::look(story, &line),
     }
+}
+
+fn verdict(judged: Judged<'_>) -> String {
+    let by = match judged.by {
+        Judge::Person => "A person",
+        Judge::Check => "The check command",
+        Judge::Eval => "An evaluation",
+    };
+    match judged.verdict {
+        Verdict::Right => {
+            format!("{by} judged the run right: it has not failed, whatever went wrong in it.")
+        }
+        Verdict::Wrong => {
+            format!("{by} judged the run wrong: it has failed, whatever went well in it.")
+        }
+        Verdict::Unjudged => format!("{by} left the run unjudged."),
+    }
+}
+
+fn reason(judged: Judged<'_>) -> Vec<Quote> {
+    let reason = Some(judged.reason).filter(|reason| !reason.is_empty());
+    let quote = |reason: &str| Quote {
+        step: None,
+        of: "reason",
+        text: head(reason.as_bytes(), 400),
+    };
+    reason.map(quote).into_iter().collect()
 }
 
 /// Sentences as they are found.

@@ -49,6 +49,7 @@ use crate::outcomes::OutcomeSet;
 use agent_trace_model::Verdict;
 use agent_trace_model::step::Step;
 use agent_trace_model::story::Story;
+use std::ops::Range;
 use text::Text;
 use units::Comparison;
 
@@ -232,6 +233,23 @@ impl Filter {
     #[must_use]
     pub fn maybe_run(&self, facts: &dyn RunFacts) -> Ternary {
         facts::decide(self, facts)
+    }
+
+    /// Where in a text something stands that is asked of bodies: the first place of all.
+    #[must_use]
+    pub fn place(&self, text: &[u8]) -> Option<Range<usize>> {
+        let mut first: Option<Range<usize>> = None;
+        self.root.atoms(&mut |atom| {
+            let place = match atom {
+                Atom::Body(_, wanted) => wanted.place(text),
+                _ => None,
+            };
+            first = match (first.take(), place) {
+                (Some(a), Some(b)) => Some(if b.start < a.start { b } else { a }),
+                (a, b) => a.or(b),
+            };
+        });
+        first
     }
 
     /// Words that are in the messages of every step that matches: of each list at least one.

@@ -1,6 +1,5 @@
 //! Pure thought about runs. No I/O.
 //!
-//! - [`parts`]: the parts of a step's messages
 //! - [`check`]: what is wrong in a run, rule by rule
 //! - [`parts`]: what a step's messages hold
 //! - [`filter`]: the filter language: which steps, and which runs
@@ -9,7 +8,8 @@
 //! - [`timeline`], [`tree`]: how a run went in time, and what led to what
 //! - [`why`]: where a step's values came from
 //! - [`diff`], [`align`]: what is different between two runs
-//! - [`scalars`], [`quote`]: values in messages and where they stand, and pieces to show
+//! - [`scalars`], [`quote`], [`words`]: values in messages and where they stand, pieces to show,
+//!   and words for numbers
 //! - [`testing`]: small stories for tests
 
 pub mod align;
@@ -25,3 +25,4 @@ pub mod testing;
 pub mod timeline;
 pub mod tree;
 pub mod why;
+pub mod words;

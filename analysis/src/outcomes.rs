@@ -10,7 +10,7 @@
 use agent_trace_model::step::{Step, StepKind};
 use agent_trace_model::story::{Standing, Story};
 use agent_trace_model::{Ending, Finish, Outcome, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// From which duration on a step is slow unless that is set, in nanoseconds.
 pub const SLOW: u64 = 10_000_000_000;
@@ -102,6 +102,7 @@ pub fn failures(story: &Story) -> Vec<Failure> {
             last.insert(attempt, step);
         }
     }
+    let mut passed = None;
     for (attempt, step) in last {
         let number = step.number;
         let method = || step.method.clone().unwrap_or_default();
@@ -111,7 +112,11 @@ pub fn failures(story: &Story) -> Vec<Failure> {
                 failures.push(Failure::LastCallFailed { tool, step: number });
             }
             Kind::Tool => {}
-            Kind::Post if passed_later(story, step) => {}
+            Kind::Post
+                if failed_in_http(step)
+                    && passed
+                        .get_or_insert_with(|| Passed::of(story))
+                        .is_after(step) => {}
             Kind::Method | Kind::Post if failed_in_http(step) => {
                 let method = method();
                 failures.push(Failure::RefusedInHttp {
@@ -217,19 +222,31 @@ fn is_moved(story: &Story, step: &Step) -> bool {
     step.status == Some(404) && end.is_some_and(|end| end.ending == Ending::ServerForgot)
 }
 
-/// Whether a later exchange with the same method and target went well.
-fn passed_later(story: &Story, step: &Step) -> bool {
-    let Some(session) = story.session(step) else {
-        return false;
-    };
-    let mut later = session.exchanges.range(step.exchange.saturating_add(1)..);
-    later.any(|(_, exchange)| {
-        let same = exchange.request.as_ref().is_some_and(|request| {
-            Some(&request.method) == step.method.as_ref()
-                && Some(&request.target) == step.target.as_ref()
-        });
-        same && exchange.status().is_some_and(|status| status < 400)
-    })
+/// The last exchange of each session, method and target that went well.
+struct Passed<'a>(HashMap<(usize, &'a str, &'a str), u32>);
+
+impl<'a> Passed<'a> {
+    fn of(story: &'a Story) -> Self {
+        let mut last = HashMap::new();
+        for (session, told) in story.sessions.iter().enumerate() {
+            for (number, exchange) in &told.exchanges {
+                let passed = exchange.status().is_some_and(|status| status < 400);
+                if let Some(request) = exchange.request.as_ref().filter(|_| passed) {
+                    last.insert((session, &request.method[..], &request.target[..]), *number);
+                }
+            }
+        }
+        Self(last)
+    }
+
+    /// Whether an exchange like that of this step went well after it.
+    fn is_after(&self, step: &Step) -> bool {
+        let (Some(method), Some(target)) = (&step.method, &step.target) else {
+            return false;
+        };
+        let last = self.0.get(&(step.session, &method[..], &target[..]));
+        last.is_some_and(|last| *last > step.exchange)
+    }
 }
 
 /// Some outcomes.

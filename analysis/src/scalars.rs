@@ -9,7 +9,6 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Levels of nesting that are told apart.
@@ -91,10 +90,19 @@ impl Spot<'_> {
 
     /// The name of the member that it is, or whose list it is in.
     #[must_use]
-    pub fn name(&self) -> Option<Cow<'_, [u8]>> {
-        let keys = self.path.levels.iter().rev();
-        keys.map(|level| &level.at).find_map(|at| match at {
-            At::Member(key) => Some(decoded(&self.path.text[key.clone()])),
+    pub fn name(&self) -> Option<&[u8]> {
+        self.key().map(|key| &*key.name)
+    }
+
+    /// A number for that name: equal names have equal ones, as with [`Self::id`].
+    pub(crate) fn name_id(&self) -> Option<u64> {
+        self.key().map(|key| key.id)
+    }
+
+    fn key(&self) -> Option<&Key<'_>> {
+        let levels = self.path.levels.iter().rev();
+        levels.map(|level| &level.at).find_map(|at| match at {
+            At::Member(key) => Some(key),
             At::Item(_) => None,
         })
     }
@@ -104,7 +112,7 @@ impl Spot<'_> {
     pub fn is_under(&self, member: &str) -> bool {
         let spot = self.outer.unwrap_or(self);
         let first = spot.path.levels.first().map(|level| &level.at);
-        matches!(first, Some(At::Member(key)) if decoded(&spot.path.text[key.clone()]) == member.as_bytes())
+        matches!(first, Some(At::Member(key)) if *key.name == *member.as_bytes())
     }
 
     /// A number for this place: equal places have equal ones, different places nearly always
@@ -139,7 +147,7 @@ pub fn each(text: &[u8], each: &mut dyn FnMut(&Spot<'_>, &Value<'_>)) {
         });
     });
     if !begun && !text.is_empty() {
-        let path = Path::new(text);
+        let path = Path::default();
         let spot = Spot {
             path: &path,
             outer: None,
@@ -188,15 +196,14 @@ fn decoded(raw: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// The way from the outside to a value.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Path<'a> {
-    text: &'a [u8],
-    levels: Vec<Level>,
+    levels: Vec<Level<'a>>,
 }
 
 #[derive(Debug)]
-struct Level {
-    at: At,
+struct Level<'a> {
+    at: At<'a>,
     /// The number of the container.
     outer: u64,
     /// The number of what is at `at`.
@@ -206,30 +213,30 @@ struct Level {
 }
 
 #[derive(Debug)]
-enum At {
-    /// The name's content in the text.
-    Member(Range<usize>),
+enum At<'a> {
+    Member(Key<'a>),
     Item(usize),
 }
 
-impl Level {
+/// The name of a member. It is decoded and hashed once, not for each scalar below it: a name
+/// may be as long as all the rest.
+#[derive(Debug, Default)]
+struct Key<'a> {
+    name: Cow<'a, [u8]>,
+    id: u64,
+}
+
+impl Level<'_> {
     fn id(&self) -> u64 {
         self.id
     }
 }
 
 impl<'a> Path<'a> {
-    fn new(text: &'a [u8]) -> Self {
-        Self {
-            text,
-            levels: Vec::new(),
-        }
-    }
-
     fn open(&mut self, object: bool, start: usize) {
         let outer = self.levels.last().map_or(0, Level::id);
         let at = match object {
-            true => At::Member(0..0),
+            true => At::Member(Key::default()),
             false => At::Item(0),
         };
         let id = hash((outer, 0_usize));
@@ -242,11 +249,11 @@ impl<'a> Path<'a> {
         });
     }
 
-    fn member(&mut self, name: Range<usize>) {
-        let text = self.text;
+    fn member(&mut self, name: Cow<'a, [u8]>) {
         if let Some(level) = self.levels.last_mut() {
-            level.id = hash((level.outer, &*decoded(&text[name.clone()])));
-            level.at = At::Member(name);
+            let id = hash(&*name);
+            level.id = hash((level.outer, id));
+            level.at = At::Member(Key { name, id });
         }
     }
 
@@ -266,11 +273,10 @@ impl<'a> Path<'a> {
         let mut left = POINTER;
         for level in &self.levels {
             let segment = match &level.at {
-                At::Member(name) => {
-                    let name = &self.text[name.clone()];
+                At::Member(key) => {
                     // Enough for what is kept of it.
-                    let name = decoded(&name[..name.len().min(6 * POINTER)]);
-                    let name = String::from_utf8_lossy(&name);
+                    let name = &key.name[..key.name.len().min(4 * POINTER + 4)];
+                    let name = String::from_utf8_lossy(name);
                     Cow::Owned(name.replace('~', "~0").replace('/', "~1"))
                 }
                 At::Item(index) => Cow::Owned::<str>(index.to_string()),
@@ -290,7 +296,7 @@ impl<'a> Path<'a> {
 }
 
 fn walk<'a>(text: &'a [u8], each: &mut dyn FnMut(&Path<'_>, Value<'a>)) {
-    let mut path = Path::new(text);
+    let mut path = Path::default();
     let mut deep: Option<(usize, usize)> = None;
     let mut scanner = Scanner::new(text);
     while let Some(Ok(item)) = scanner.next() {
@@ -305,7 +311,7 @@ fn walk<'a>(text: &'a [u8], each: &mut dyn FnMut(&Path<'_>, Value<'a>)) {
         }
         match item.token {
             Token::Key => {
-                path.member(item.start + 1..item.end - 1);
+                path.member(decoded(&raw[1..raw.len() - 1]));
                 continue;
             }
             Token::ObjectOpen | Token::ArrayOpen => {
@@ -389,6 +395,22 @@ mod tests {
             found(&long)[0].chars().count(),
             POINTER + "/… = 1".len() - 2
         );
+    }
+
+    #[test]
+    fn a_long_name_with_escapes_is_read_once() {
+        // Read for each of its scalars this would be 10^11 bytes.
+        let name = "\\n".repeat(500_000);
+        let many = "7,".repeat(100_000);
+        let text = format!("{{\"{name}\":[{many}7]}}");
+        let begun = std::time::Instant::now();
+        let (mut count, mut ids) = (0, std::collections::HashSet::new());
+        each(text.as_bytes(), &mut |spot, _| {
+            count += usize::from(!spot.is_under("_meta") && spot.name().is_some());
+            ids.insert(spot.name_id());
+        });
+        assert_eq!((count, ids.len()), (100_001, 1));
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     }
 
     #[test]

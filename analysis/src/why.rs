@@ -17,8 +17,9 @@
 //! - Of a string that appeared nowhere as a whole, words that are unlikely by chance are looked
 //!   for: those with a digit in them, of four characters and more.
 //!
-//! `find` looks once at each byte of what was said up to the step: the time it takes is
-//! linear in that.
+//! `find` looks once at each byte of what was said up to the step, and at a bounded number of
+//! places: the time it takes is linear in that. A value that was not looked for everywhere is
+//! told as such.
 //!
 //! - `said`: what was said, piece by piece
 //! - `values`: which values are looked for
@@ -28,9 +29,10 @@ mod find;
 mod said;
 mod values;
 
+use crate::quote::head;
 use crate::scalars::Place;
 use agent_trace_model::step::Step;
-use agent_trace_model::story::Story;
+use agent_trace_model::story::{Session, Story};
 use find::{Found, Index};
 pub use said::Part;
 use said::Said;
@@ -54,6 +56,18 @@ pub struct Why {
     pub more: usize,
     /// How many messages before the step were not kept whole: a value may have been there.
     pub not_whole: usize,
+    /// The servers of which something before the step may be missing in the recording: gaps,
+    /// what cannot be read or was removed, and bodies that were kept as digests only.
+    pub not_recorded: Vec<String>,
+}
+
+impl Why {
+    /// Whether everything before the step was recorded, so that what was not found was not
+    /// there.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.not_whole == 0 && self.not_recorded.is_empty()
+    }
 }
 
 /// A step and where its values came from.
@@ -91,6 +105,9 @@ pub enum Source {
     Before(Origin),
     /// It appeared nowhere before: whoever said it brought it in.
     Nowhere,
+    /// No whole value before was the same. It may stand inside a text: not all of them were
+    /// searched for it.
+    NotSearched,
     /// It is too short to be told from chance, and did not appear under this name.
     TooShort,
 }
@@ -145,6 +162,7 @@ pub fn of(story: &Story, number: usize) -> Option<Why> {
         chain: Vec::new(),
         more: 0,
         not_whole: not_whole(&story.steps[..target]),
+        not_recorded: not_recorded(story, story.steps[target].wall),
     };
     let mut known = HashSet::from([target]);
     let mut next = VecDeque::from([target]);
@@ -191,8 +209,8 @@ fn trace(
             link.common += usize::from(!matches!(value, crate::scalars::Value::Other(_)));
             return;
         }
-        let whole = wanted.whole(spot, value);
-        let whole = whole.and_then(|number| index.of(said, number, at));
+        let number = wanted.whole(spot, value);
+        let whole = number.and_then(|number| index.of(said, number, at));
         let mut sources: Vec<(&[u8], Source)> = Vec::new();
         match whole {
             Some(found) => sources.push((value.content(), origin(said, found))),
@@ -205,7 +223,12 @@ fn trace(
                 });
                 sources.extend(words.map(|(word, found)| (word, origin(said, found))));
                 if sources.is_empty() {
-                    sources.push((value.content(), Source::Nowhere));
+                    let searched = number.is_some_and(|number| index.is_searched(number, at));
+                    let source = match searched {
+                        true => Source::Nowhere,
+                        false => Source::NotSearched,
+                    };
+                    sources.push((value.content(), source));
                 }
             }
         }
@@ -222,7 +245,7 @@ fn trace(
             link.flows.push(Flow {
                 part: piece.part,
                 at: spot.place(),
-                value: crate::quote::head(shown, 120),
+                value: head(shown, 120),
                 source,
             });
         }
@@ -249,6 +272,23 @@ fn not_whole(steps: &[Step]) -> usize {
         .flatten()
         .filter(|message| !message.is_whole())
         .count()
+}
+
+/// The servers of which something may be missing before this time, each once.
+fn not_recorded(story: &Story, wall: u64) -> Vec<String> {
+    let lacks = |session: &&Session| {
+        session.started <= wall
+            && (session.gaps.iter().any(|gap| gap.wall <= wall)
+                || !session.is_whole()
+                || session.clipped
+                || session.digested)
+    };
+    let servers = story.sessions.iter().filter(lacks);
+    let servers: BTreeSet<&str> = servers.map(|session| &session.server[..]).collect();
+    servers
+        .into_iter()
+        .map(|name| head(name.as_bytes(), 60))
+        .collect()
 }
 
 #[cfg(test)]

@@ -6,18 +6,23 @@
 
 use crate::keys::{self, kind};
 use crate::local::Local;
-use crate::opening;
+use crate::opening::{self, SessionFiles};
 use crate::protocol::Fit;
 use crate::rows::{self, RunRow};
 use crate::runs::RunsError;
 use crate::table::{Facts, Names};
 use agent_trace_analysis::filter::{Filter, Settings, Ternary};
 use agent_trace_model::{RunId, Verdict};
+use agent_trace_store::Store;
+use agent_trace_store::layout::SegmentPath;
 use agent_trace_store::search::Words;
 use agent_trace_store::state::Decision;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many runs are looked at together.
 const BLOCK: usize = 256;
@@ -158,7 +163,13 @@ struct Asked<'a> {
     query: &'a RunsQuery,
     filter: Filter,
     words: Words,
+    /// Which sessions of a file hold the words, by its path: a file of HTTP has those of
+    /// hundreds of runs, and is unpacked once for all of them.
+    holding: Mutex<HashMap<PathBuf, Arc<Holding>>>,
 }
+
+/// For each list of words the ordinals of the sessions that hold one of them.
+type Holding = Vec<BTreeSet<u32>>;
 
 impl Asked<'_> {
     /// Whether a run matches as far as its row tells: for sure, or not known; none where it
@@ -172,6 +183,40 @@ impl Asked<'_> {
             Ternary::Maybe => Some(false),
             Ternary::Yes => Some(true),
         }
+    }
+
+    /// Whether each list has a word that one of these sessions holds. Where that is not known
+    /// they may.
+    fn may_hold(&self, store: &Store, files: &[SessionFiles]) -> bool {
+        let mut lacks: Vec<usize> = (0..self.words.len()).collect();
+        for session in files {
+            for path in session.paths(store) {
+                let Some(holding) = self.holding(&path) else {
+                    return true;
+                };
+                // A process without HTTP has one session, whatever its records say.
+                let ordinal = session.session.ordinal;
+                let holds = |list: &BTreeSet<u32>| match session.http {
+                    true => list.contains(&ordinal),
+                    false => !list.is_empty(),
+                };
+                lacks.retain(|list| !holding.get(*list).is_some_and(holds));
+                if lacks.is_empty() {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn holding(&self, path: &SegmentPath) -> Option<Arc<Holding>> {
+        let known = || self.holding.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(holding) = known().get(&path.path) {
+            return Some(Arc::clone(holding));
+        }
+        let holding = Arc::new(self.words.sessions_in(path).ok()?);
+        known().insert(path.path.clone(), Arc::clone(&holding));
+        Some(holding)
     }
 }
 
@@ -192,6 +237,7 @@ impl Local {
             query,
             filter,
             words,
+            holding: Mutex::default(),
         };
         let limit = query.limit.clamp(1, MOST);
         let (mut page, mut fit) = (RunsPage::default(), Fit::default());
@@ -356,8 +402,11 @@ impl Local {
         let files = opening::files(&**self.engine(), &run.row)?;
         let paths = files.iter().flat_map(|files| files.paths(self.store()));
         let paths: Vec<_> = paths.collect();
-        if !asked.words.is_empty() && matches!(asked.words.may_be_in(&paths), Ok(false)) {
-            return Ok(false);
+        if !asked.words.is_empty() {
+            let in_none = matches!(asked.words.may_be_in(&paths), Ok(false));
+            if in_none || !asked.may_hold(self.store(), &files) {
+                return Ok(false);
+            }
         }
         let story = opening::open(self.store(), &run.row, &files)?.story(&run.row);
         Ok(asked.filter.matches_run(&story, run.verdict()))

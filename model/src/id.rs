@@ -10,6 +10,9 @@ use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
+/// Digits of an id that are shown: enough to name it.
+pub const SHORT_ID: usize = 8;
+
 /// A text that is not the id it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseIdError;

@@ -14,7 +14,8 @@ When two values are the same:
   text by chance, this is said. Numbers are compared by their text: 1.0 is not 1.
   Shorter strings and numbers below 100 count under a member of the same name only; true, false,
   null, 0, 1 and single characters are not traced.
-  Of a string that appeared nowhere as a whole, words with a digit in them are looked for.";
+  Of a string that appeared nowhere as a whole, words with a digit in them are looked for: the
+  first 32. What was not recorded, or not searched because there was too much, is said.";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
@@ -39,9 +40,10 @@ pub(crate) struct Timeline {
     /// From how long on a pause is told as idleness
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = crate::units::duration)]
     pub(crate) idle: Duration,
-    /// From how long on a step is slow, whatever the others take
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = crate::units::duration)]
-    pub(crate) slow: Duration,
+    /// From how long on a step is slow, whatever the others take [default: the setting
+    /// `[steps] slow`, else 10s]
+    #[arg(long, value_name = "TIME", value_parser = crate::units::duration)]
+    pub(crate) slow: Option<Duration>,
     /// How many columns to fill [default: the terminal's, else 100]
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) width: Option<usize>,

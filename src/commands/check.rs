@@ -12,6 +12,7 @@ use crate::cli::check::{Check, FailOn, Report};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query;
+use crate::render::words::count;
 use agent_trace_analysis::check::baseline::Entry;
 use agent_trace_analysis::check::{self, Baseline, Finding, Settings, Severity};
 use agent_trace_model::story::Story;
@@ -152,8 +153,8 @@ fn write(path: &Path, found: &[Finding], before: &Baseline) -> Result<u8, Comman
     put.map_err(CommandError::path(path))?;
     writeln!(
         anstream::stderr(),
-        "{} findings are accepted in {}",
-        baseline.accepted.len(),
+        "{} accepted in {}",
+        count(baseline.accepted.len(), "finding"),
         path.display()
     )?;
     Ok(exit::SUCCESS)

@@ -28,6 +28,7 @@ mod unix {
     use crate::daemon::{self, launch, unit};
     use crate::error::exit;
     use crate::render::escape;
+    use crate::render::words::count;
     use owo_colors::OwoColorize;
     use serde_json::json;
     use std::io::{self, Write};
@@ -131,8 +132,10 @@ mod unix {
         let why = shown(recorded.why.as_deref().unwrap_or("on"));
         writeln!(
             out,
-            "recording: {why}; {} frames in {} sessions, {} gaps",
-            recorded.frames, recorded.sessions, recorded.gaps
+            "recording: {why}; {} in {}, {}",
+            count(recorded.frames, "frame"),
+            count(recorded.sessions, "session"),
+            count(recorded.gaps, "gap")
         )?;
         if status.relays.is_empty() {
             writeln!(out, "no relays: the configuration has no [[relay]]")?;
@@ -148,11 +151,14 @@ mod unix {
                 Some(error) => writeln!(out, "  {way}\n    {} {}", "wrong:".red(), shown(error))?,
                 None => {
                     let totals = relay.totals;
-                    let mut counts =
-                        format!("{} exchanges, {} open", totals.exchanges, totals.open);
-                    for (count, what) in [(totals.failed, "failed"), (totals.refused, "refused")] {
-                        if count > 0 {
-                            counts.push_str(&format!(", {count} {what}"));
+                    let mut counts = format!(
+                        "{}, {} open",
+                        count(totals.exchanges, "exchange"),
+                        totals.open
+                    );
+                    for (number, what) in [(totals.failed, "failed"), (totals.refused, "refused")] {
+                        if number > 0 {
+                            counts.push_str(&format!(", {number} {what}"));
                         }
                     }
                     writeln!(out, "  {way}\n    {counts}")?;

@@ -52,11 +52,7 @@ pub(crate) fn run(args: &Demo, flags: &Flags) -> Result<u8, CommandError> {
             args,
         )?;
     }
-    let place = if flags.store.is_some() || !folder.to_string_lossy().contains(' ') {
-        folder.display().to_string()
-    } else {
-        format!("'{}'", folder.display())
-    };
+    let place = quoted(&folder.to_string_lossy());
     let program = program();
     writeln!(out, "Look around:")?;
     for command in [
@@ -86,8 +82,17 @@ fn program() -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
     match std::env::current_exe() {
-        Ok(program) if !found => program.display().to_string(),
+        Ok(program) if !found => quoted(&program.to_string_lossy()),
         _ => name.into(),
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:,@%=".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 
@@ -103,7 +108,7 @@ fn print(out: &mut impl Write, run: &Opened, args: &Demo) -> io::Result<()> {
     let id = short(story.id);
     writeln!(out, "{} {}: {status}", "Run".bold(), id.bold())?;
     let options = lines::Options {
-        limit: args.string_limit,
+        cut: args.string_limit.into(),
         numbers: true,
         stderr: true,
     };
@@ -149,4 +154,16 @@ fn fresh_folder() -> io::Result<PathBuf> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(&folder)?;
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_word_with_blanks_or_signs_is_quoted() {
+        assert_eq!(quoted("/tmp/agent-trace"), "/tmp/agent-trace");
+        assert_eq!(quoted("/tmp/my store"), "'/tmp/my store'");
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+    }
 }

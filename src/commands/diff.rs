@@ -9,9 +9,10 @@ use crate::render::escape::text;
 use crate::render::json;
 use crate::render::time::seconds;
 use crate::render::words::{Named, answers, asks, count, head, is_answered};
-use agent_trace_analysis::diff::{self, Both, Change, Changes, Diff, Entry};
-use agent_trace_model::Outcome;
-use agent_trace_model::story::Story;
+use crate::render::{ending, standing};
+use agent_trace_analysis::diff::{self, Both, Change, Changes, Diff, Ended, Entry};
+use agent_trace_model::story::{Session, Standing, Story};
+use agent_trace_model::{End, Outcome};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -20,6 +21,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     let a = query::story(config, &args.a)?;
     let b = query::story(config, &args.b)?;
     let diff = diff::of(&a, &b);
+    let endings = || diff.endings.iter().map(|ended| Ending::of(&a, &b, *ended));
     let lines = || diff.entries.iter().map(|entry| Line::of(&a, &b, entry));
     match args.format {
         Format::Text => {
@@ -35,9 +37,13 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
             b: b.id.to_string(),
             is_same: diff.is_same(),
             same_steps: diff.same,
+            endings: endings().collect(),
             differences: lines().collect(),
         })?,
-        Format::Jsonl => lines().try_for_each(|line| json::line(&line))?,
+        Format::Jsonl => {
+            lines().try_for_each(|line| json::line(&line))?;
+            endings().try_for_each(|ending| json::line(&ending))?;
+        }
     }
     Ok(match diff.is_same() {
         true => exit::SUCCESS,
@@ -51,7 +57,54 @@ struct Document<'a> {
     b: String,
     is_same: bool,
     same_steps: usize,
+    endings: Vec<Ending<'a>>,
     differences: Vec<Line<'a>>,
+}
+
+/// A session that ended otherwise.
+#[derive(Serialize)]
+struct Ending<'a> {
+    /// `ended`.
+    difference: &'static str,
+    server: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    a: Option<Stands<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    b: Option<Stands<'a>>,
+}
+
+#[derive(Serialize)]
+struct Stands<'a> {
+    session: String,
+    standing: Standing,
+    #[serde(flatten)]
+    end: Option<&'a End>,
+}
+
+impl<'a> Ending<'a> {
+    fn of(a: &'a Story, b: &'a Story, ended: Ended) -> Self {
+        let (a, b) = sessions(a, b, ended);
+        let stands = |session: &'a Session| Stands {
+            session: session.id.to_string(),
+            standing: session.standing,
+            end: session.end.as_ref(),
+        };
+        Self {
+            difference: "ended",
+            server: a.or(b).map_or("", |session| &session.server),
+            a: a.map(stands),
+            b: b.map(stands),
+        }
+    }
+}
+
+fn sessions<'a>(
+    a: &'a Story,
+    b: &'a Story,
+    ended: Ended,
+) -> (Option<&'a Session>, Option<&'a Session>) {
+    let of = |story: &'a Story, at: Option<usize>| at.and_then(|at| story.sessions.get(at));
+    (of(a, ended.a), of(b, ended.b))
 }
 
 /// A difference.
@@ -145,6 +198,9 @@ impl Printer<'_> {
                 Entry::Both(both) => self.both(out, both)?,
             }
         }
+        for ended in &diff.endings {
+            self.ended(out, *ended)?;
+        }
         self.sum(out, diff)
     }
 
@@ -153,9 +209,23 @@ impl Printer<'_> {
         let step = &story.steps[at];
         let mut line = asks(story, step, self.limit);
         if is_answered(step) {
-            line = format!("{line} = {}", answers(step, self.limit));
+            line = format!("{line} = {}", answers(story, step, self.limit));
         }
         anstream::adapter::strip_str(&line).to_string()
+    }
+
+    /// How a session ended, in both runs.
+    fn ended(&self, out: &mut impl Write, ended: Ended) -> io::Result<()> {
+        let (a, b) = sessions(self.a, self.b, ended);
+        let server = a.or(b).map_or("?", |session| &session.server);
+        let server = text(server.as_bytes(), 40);
+        let how = |session: Option<&Session>| match session {
+            Some(session) => format!("{}{}", standing(session), ending(session)),
+            None => "no such session".into(),
+        };
+        let sign = "~".yellow();
+        writeln!(out, "{sign} how the session with {} ended:", server.cyan())?;
+        writeln!(out, "    {} → {}", how(a).red(), how(b).green())
     }
 
     fn both(&self, out: &mut impl Write, both: &Both) -> io::Result<()> {
@@ -213,9 +283,13 @@ impl Printer<'_> {
         if diff.is_same() {
             return writeln!(out, "the same: {}", count(diff.same, "step"));
         }
+        let ended = match diff.endings.len() {
+            0 => String::new(),
+            ended => format!(", {} ended otherwise", count(ended, "session")),
+        };
         writeln!(
             out,
-            "{} the same, {changed} different, {only_a} only in a, {only_b} only in b",
+            "{} the same, {changed} different, {only_a} only in a, {only_b} only in b{ended}",
             count(diff.same, "step")
         )
     }

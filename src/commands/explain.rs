@@ -3,17 +3,27 @@
 use crate::cli::understand::{Explain as Args, Form};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
-use crate::query;
+use crate::query::{self, Opened};
 use crate::render::escape::text;
 use crate::render::{json, words};
-use agent_trace_analysis::explain::{self, Explanation, Point, Topic};
+use agent_trace_analysis::explain::{self, Explanation, Judged, Point, Topic};
+use agent_trace_analysis::timeline::Limits;
 use owo_colors::OwoColorize;
 use serde::Serialize;
 use std::io::{self, Write};
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
-    let story = query::story(config, &args.run)?;
-    let explanation = explain::of(&story);
+    let Opened { run, story, .. } = query::open(config, &args.run)?;
+    let judged = run.decision.as_ref().map(|decision| Judged {
+        verdict: decision.verdict,
+        by: decision.by,
+        reason: &decision.reason,
+    });
+    let limits = Limits {
+        slow: query::slow(config),
+        ..Limits::default()
+    };
+    let explanation = explain::of(&story, judged, limits);
     match args.format {
         Form::Text => {
             let mut out = anstream::stdout().lock();
@@ -61,6 +71,7 @@ fn print(out: &mut impl Write, explanation: &Explanation) -> io::Result<()> {
 
 fn heading(topic: Topic) -> &'static str {
     match topic {
+        Topic::Judged => "Judged",
         Topic::Asked => "Asked",
         Topic::Failed => "Failed",
         Topic::Recovered => "Made good",

@@ -174,7 +174,8 @@ fn as_portable(args: &Export, wanted: &Wanted, config: &Config) -> Result<u8, Co
 }
 
 fn one_as_portable(args: &Export, run: &str, config: &Config) -> Result<(), CommandError> {
-    let (id, sessions) = query::entries(config, run)?;
+    let (run, sessions) = query::entries(config, run)?;
+    let id = run.row.id;
     let (store, several) = (config.store(), sessions.len() > 1);
     if several && args.output.is_some() {
         return Err(CommandError::Usage {

@@ -5,6 +5,7 @@ use crate::cli::index::{Index, IndexCommand};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query;
+use crate::render::words::count;
 use crate::render::{escape, json, time};
 use agent_trace_index::RunsError;
 use agent_trace_index::indexer::Progress;
@@ -42,7 +43,10 @@ fn rebuilt(progress: Progress, format: Format) -> Result<(), CommandError> {
             } = progress;
             writeln!(
                 anstream::stdout(),
-                "indexed {sessions} sessions of {processes} processes, {records} records"
+                "indexed {} of {}, {}",
+                count(sessions, "session"),
+                count(processes, "process"),
+                count(records, "record")
             )?;
         }
         Format::Json => json::document(&progress)?,

@@ -186,7 +186,7 @@ impl Screen<'_> {
                 if is_answered(step) && step.duration.is_some() {
                     self.open = Some(event.step);
                 } else if is_answered(step) {
-                    writeln!(out, " = {}", answers(step, self.limit))?;
+                    writeln!(out, " = {}", answers(self.story, step, self.limit))?;
                 } else {
                     writeln!(out)?;
                 }
@@ -196,7 +196,7 @@ impl Screen<'_> {
                     let resumed = format!("<... {} resumed>", label(self.story, step));
                     write!(out, "{start} {}", resumed.dimmed())?;
                 }
-                writeln!(out, " = {}", answers(step, self.limit))?;
+                writeln!(out, " = {}", answers(self.story, step, self.limit))?;
                 self.open = None;
             }
         }

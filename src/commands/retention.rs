@@ -10,6 +10,7 @@ use crate::cli::retention::{Action, Apply, Limits, Retention};
 use crate::config::Config;
 use crate::error::{CommandError, exit, in_one_line};
 use crate::render::time::bytes;
+use crate::render::words::count;
 use agent_trace_store::retention::{self, Policy};
 use owo_colors::OwoColorize;
 use std::io::Write;
@@ -40,9 +41,9 @@ fn apply(out: &mut impl Write, args: &Apply, config: &Config) -> Result<u8, Comm
         .map_err(CommandError::path(store.root()))?;
     writeln!(
         out,
-        "sealed {} files, removed {} runs: {} before, {} now",
-        applied.sealed,
-        applied.removed.len(),
+        "sealed {}, removed {}: {} before, {} now",
+        count(applied.sealed, "file"),
+        count(applied.removed.len(), "session"),
         bytes(applied.bytes.0),
         bytes(applied.bytes.1)
     )?;

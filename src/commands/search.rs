@@ -5,8 +5,10 @@ use crate::commands::runs::{more, warn};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query::{self, Index};
+use crate::render::escape;
 use crate::render::json::{self, StepLine};
 use crate::render::lines;
+use crate::render::words::Cut;
 use crate::render::{short, time};
 use agent_trace_analysis::filter::Filter;
 use agent_trace_index::listing::{Listed, RunsQuery};
@@ -17,7 +19,20 @@ use serde::Serialize;
 use std::io::{self, Write};
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
-    let text = filter_text(args);
+    if args.text.trim().is_empty() {
+        return Err(CommandError::Usage {
+            what: "the text to look for is empty".into(),
+            hint: "`agent-trace runs FILTER` lists runs without a text",
+        });
+    }
+    // A mistake in it is to be pointed at where the user wrote it.
+    query::filter(config, args.filter.as_deref())?;
+    let wanted = wanted(args);
+    let place = query::filter(config, Some(&wanted))?.unwrap_or_default();
+    let text = match &args.filter {
+        Some(filter) => format!("{wanted} & ({filter})"),
+        None => wanted,
+    };
     let query = RunsQuery {
         last: args.last,
         cursor: query::cursor(args.after.as_deref())?,
@@ -39,7 +54,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
         let opened = query::read(&config.store(), found)?;
         let (run, story) = (&opened.run, &opened.story);
         if args.format == Format::Text {
-            print(&mut out, run, story, &filter, args)?;
+            let cut = Cut {
+                limit: args.string_limit,
+                around: Some(&place),
+            };
+            print(&mut out, run, story, &filter, cut)?;
             continue;
         }
         for step in filter.over(story, run.verdict()).steps() {
@@ -56,6 +75,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
         Format::Json => json::line(&hits)?,
         Format::Jsonl => hits.iter().try_for_each(json::line)?,
     }
+    if args.format == Format::Text && ids.is_empty() && page.cursor.is_none() {
+        let text = escape::text(args.text.as_bytes(), 60);
+        let words = if args.part { "" } else { " as whole words" };
+        writeln!(anstream::stderr(), "nothing found of {text}{words}")?;
+    }
     more(page.cursor)?;
     Ok(exit::SUCCESS)
 }
@@ -68,14 +92,11 @@ struct Hit<'a> {
     step: StepLine<'a>,
 }
 
-/// The search as a filter.
-fn filter_text(args: &Args) -> String {
+/// The text as a filter.
+fn wanted(args: &Args) -> String {
     let operator = if args.part { "~b" } else { "~w" };
     let quoted = args.text.replace('\\', "\\\\").replace('"', "\\\"");
-    match &args.filter {
-        Some(filter) => format!("{operator} \"{quoted}\" & ({filter})"),
-        None => format!("{operator} \"{quoted}\""),
-    }
+    format!("{operator} \"{quoted}\"")
 }
 
 fn print(
@@ -83,12 +104,12 @@ fn print(
     run: &Listed,
     story: &Story,
     filter: &Filter,
-    args: &Args,
+    cut: Cut<'_>,
 ) -> io::Result<()> {
     let (id, started) = (short(run.row.id), time::date(run.row.started));
     writeln!(out, "{} {} {started}", "run".dimmed(), id.bold())?;
     let options = lines::Options {
-        limit: args.string_limit,
+        cut,
         numbers: true,
         stderr: false,
     };

@@ -12,11 +12,11 @@ use crate::cli::{Format, Show};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query::{self, Opened};
+use crate::render;
 use crate::render::escape::{self, text};
 use crate::render::json::{self, RunDocument, StepLine};
-use crate::render::{lines, reason, standing, status, summary, verdict, words};
+use crate::render::{ending, lines, reason, standing, status, summary, verdict, words};
 use agent_trace_analysis::outcomes::failures;
-use agent_trace_model::Ending;
 use agent_trace_model::step::Step;
 use agent_trace_model::story::{KeyKind, Session, Story};
 use owo_colors::OwoColorize;
@@ -35,13 +35,15 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
     if let Some(number) = args.frame {
         return frames::one(&sessions, args.session.as_deref(), number);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = render::out();
     if args.frames {
         frames::list(&mut out, &sessions, args.format)?;
+        out.flush()?;
         return Ok(exit::SUCCESS);
     }
     if args.http {
         http::list(&mut out, &story, args.format)?;
+        out.flush()?;
         return Ok(exit::SUCCESS);
     }
     let matcher = filter
@@ -56,6 +58,7 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
             Format::Json => json::document(&lines)?,
             Format::Jsonl => lines.iter().try_for_each(json::line)?,
         }
+        out.flush()?;
         return Ok(exit::SUCCESS);
     }
     let line = |step| StepLine::of(&story, step);
@@ -71,12 +74,13 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
         Format::Json => json::line(&RunDocument::of(&run, &story, steps().map(line).collect()))?,
         Format::Jsonl => steps().map(line).try_for_each(|line| json::line(&line))?,
     }
+    out.flush()?;
     Ok(exit::SUCCESS)
 }
 
-fn options(args: &Show) -> lines::Options {
+fn options(args: &Show) -> lines::Options<'_> {
     lines::Options {
-        limit: args.string_limit,
+        cut: args.string_limit.into(),
         numbers: args.numbers,
         stderr: args.stderr,
     }
@@ -166,10 +170,7 @@ fn foot(out: &mut impl Write, story: &Story, args: &Show) -> io::Result<()> {
     }
     let lines: usize = story.sessions.iter().map(|s| s.stderr.len()).sum();
     if !args.stderr && lines > 0 {
-        let lines = match lines {
-            1 => "1 line".to_owned(),
-            count => format!("{count} lines"),
-        };
+        let lines = words::count(lines, "line");
         writeln!(out, "    {lines} on standard error (--stderr shows them)")?;
     }
     Ok(())
@@ -179,10 +180,14 @@ fn foot(out: &mut impl Write, story: &Story, args: &Show) -> io::Result<()> {
 fn missing(out: &mut impl Write, session: &Session, of: &str) -> io::Result<()> {
     let mut damaged = Vec::new();
     if session.missing > 0 {
-        damaged.push(format!("{} records are missing", session.missing));
+        damaged.push(format!(
+            "{} missing",
+            words::count(session.missing, "record")
+        ));
     }
     if session.damaged > 0 {
-        damaged.push(format!("{} bytes cannot be read", session.damaged));
+        let unread = words::count(session.damaged, "byte");
+        damaged.push(format!("{unread} cannot be read"));
     }
     damaged.extend(session.unreadable.iter().cloned());
     if session.clipped {
@@ -194,32 +199,4 @@ fn missing(out: &mut impl Write, session: &Session, of: &str) -> io::Result<()> 
         writeln!(out, "    {of}{} {what}", "damaged:".yellow())?;
     }
     Ok(())
-}
-
-fn ending(session: &Session) -> String {
-    let Some(end) = &session.end else {
-        return String::new();
-    };
-    let how = match end.ending {
-        Ending::ServerExited => "the server ended by itself",
-        Ending::ClientClosed => "the client closed the session",
-        Ending::GraceExpired => "the server did not end when the client closed, and was ended",
-        Ending::ClientStoppedReading => "the client stopped reading",
-        Ending::Signalled => "a signal ended it",
-        Ending::ClientDied => "the client died",
-        Ending::NotStarted => "the server could not be started",
-        Ending::Idle => "nothing was heard of the client for a long time",
-        Ending::ServerForgot => "the server does not know the session any more",
-        Ending::RelayStopped => "the relay was stopped",
-    };
-    let status = match (end.exit_code, end.signal) {
-        (Some(code), _) => format!(", exit status {code}"),
-        (None, Some(signal)) => format!(", ended by signal {signal}"),
-        (None, None) => String::new(),
-    };
-    let error = end
-        .error
-        .as_deref()
-        .map(|error| format!(": {}", text(error.as_bytes(), 0)));
-    format!(" ({how}{status}{})", error.unwrap_or_default())
 }

@@ -9,6 +9,7 @@ use crate::render::escape::text;
 use crate::render::json;
 use crate::render::table::{self, Align};
 use crate::render::time::{bytes, seconds};
+use crate::render::words::count;
 use agent_trace_index::stats::{Stats, ToolStats};
 use std::io::{self, Write};
 
@@ -43,7 +44,7 @@ fn print(stats: &Stats) -> io::Result<()> {
         ];
         table::print(&mut out, heading, &rows)?;
     }
-    writeln!(out, "{runs} runs, {failed} of them failed")
+    writeln!(out, "{}, {failed} of them failed", count(runs, "run"))
 }
 
 fn row(tool: &ToolStats) -> [String; 9] {

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     let nanoseconds = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
     let limits = Limits {
         idle: nanoseconds(args.idle),
-        slow: nanoseconds(args.slow),
+        slow: args.slow.map_or_else(|| query::slow(config), nanoseconds),
     };
     let line = timeline::of(&story, limits);
     match args.format {

@@ -5,9 +5,9 @@ use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query;
 use crate::render::escape::text;
-use crate::render::json;
 use crate::render::time::seconds;
 use crate::render::words::{Named, asks, head};
+use crate::render::{json, standing};
 use agent_trace_analysis::tree::{self, Branch, By, Limb, Twig};
 use agent_trace_model::step::Step;
 use agent_trace_model::story::{Session, Standing, Story};
@@ -108,15 +108,6 @@ fn joints(indent: &str, is_last: bool) -> (String, String) {
 
 fn name(session: &Session) -> String {
     text(session.server.as_bytes(), 60)
-}
-
-fn standing(session: &Session) -> &'static str {
-    match session.standing {
-        Standing::Live => "live",
-        Standing::Ended => "ended",
-        Standing::Crashed => "crashed",
-        Standing::CutOff => "cut off",
-    }
 }
 
 fn outcome(step: &Step) -> String {

@@ -5,6 +5,7 @@ use crate::cli::verify::Verify;
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query;
+use crate::render::words::count;
 use crate::render::{escape, json, short};
 use agent_trace_model::ProcessId;
 use agent_trace_store::state::State;
@@ -26,7 +27,10 @@ pub(crate) fn run(args: &Verify, config: &Config) -> Result<u8, CommandError> {
         let (run, sessions) = query::entries(config, name)?;
         let of = sessions.iter().map(|session| session.session.process);
         let of: BTreeSet<ProcessId> = of.collect();
-        runs.extend(of.iter().map(|process| (*process, vec![run.to_string()])));
+        runs.extend(
+            of.iter()
+                .map(|process| (*process, vec![run.row.id.to_string()])),
+        );
         wanted = Some(Vec::from_iter(of));
     } else {
         // By the ids that the sessions have by themselves: those of runs, or other names of them.
@@ -88,10 +92,7 @@ struct Line {
 fn text(out: &mut impl Write, lines: &[Line]) -> io::Result<()> {
     for line in lines {
         let report = &line.report;
-        let files = match report.files {
-            1 => "1 file".to_owned(),
-            count => format!("{count} files"),
-        };
+        let files = count(report.files, "file");
         let verdict = if report.is_faulty() {
             format!("{:>9}", "not whole").red().to_string()
         } else if report.is_doubtful() {
@@ -102,10 +103,11 @@ fn text(out: &mut impl Write, lines: &[Line]) -> io::Result<()> {
         let Report {
             records, proven, ..
         } = report;
-        let how = match () {
-            () if proven == records => format!("{records} records, all proven"),
-            () => format!("{records} records, {proven} proven"),
+        let proven = match proven == records {
+            true => "all".to_owned(),
+            false => proven.to_string(),
         };
+        let how = format!("{}, {proven} proven", count(*records, "record"));
         writeln!(out, "{verdict}  {}: {how}, in {files}", names(line))?;
         for fault in &report.faults {
             writeln!(out, "           {}", in_words(fault))?;
@@ -155,11 +157,13 @@ fn in_words(fault: &Fault) -> String {
 fn note_in_words(note: &Note) -> String {
     match note {
         Note::Live(records) => {
-            format!("it is still being written; its last {records} records are not proven yet")
+            let records = count(*records, "record");
+            format!("it is still being written; {records} at its end not proven yet")
         }
         Note::OpenEnd(records) => format!(
             "its end is not proven (its process was killed, or the end was cut off): \
-             {records} records after the last mark"
+             {} after the last mark",
+            count(*records, "record")
         ),
         Note::Unchained(file) => format!("file {file} has no hash chain"),
         Note::OtherKey(file) => {

@@ -51,29 +51,37 @@ fn print(out: &mut impl Write, story: &Story, why: &Why) -> io::Result<()> {
     writeln!(out, "{}", head(story))?;
     why.chain
         .iter()
-        .try_for_each(|link| one(out, story, link))?;
+        .try_for_each(|link| one(out, story, link, why.is_complete()))?;
     if why.more > 0 {
         let more = count(why.more, "more step");
         writeln!(out, "\n{more} of the chain are left out")?;
     }
+    let mut lacks = Vec::new();
     if why.not_whole > 0 {
-        let what = format!(
-            "{} before this step not kept as a whole: a value may have been there",
-            count(why.not_whole, "message")
-        );
+        let messages = count(why.not_whole, "message");
+        lacks.push(format!("{messages} before this step not kept as a whole"));
+    }
+    if !why.not_recorded.is_empty() {
+        let servers = text(why.not_recorded.join(", ").as_bytes(), 200);
+        lacks.push(format!(
+            "not all that went to and from {servers} was recorded"
+        ));
+    }
+    if !lacks.is_empty() {
+        let what = format!("{}: a value may have been there", lacks.join("; "));
         writeln!(out, "\n{}", what.yellow())?;
     }
     Ok(())
 }
 
-fn one(out: &mut impl Write, story: &Story, link: &Link) -> io::Result<()> {
+fn one(out: &mut impl Write, story: &Story, link: &Link, complete: bool) -> io::Result<()> {
     let Some(step) = story.steps.get(link.step - 1) else {
         return Ok(());
     };
     let number = format!("step {}", link.step);
     let mut line = asks(story, step, SHOWN);
     if is_answered(step) {
-        line = format!("{line} = {}", answers(step, SHOWN));
+        line = format!("{line} = {}", answers(story, step, SHOWN));
     }
     writeln!(out, "\n{} {line}", number.bold())?;
     for flow in &link.flows {
@@ -84,7 +92,7 @@ fn one(out: &mut impl Write, story: &Story, link: &Link) -> io::Result<()> {
         let at = text(flow.at.to_string().as_bytes(), 0);
         let value = text(flow.value.as_bytes(), 0);
         writeln!(out, "    {part}{at}: {}", value.bold())?;
-        source(out, story, flow)?;
+        source(out, story, flow, complete)?;
     }
     if link.more > 0 {
         writeln!(out, "    and {}", count(link.more, "more value"))?;
@@ -101,7 +109,7 @@ fn one(out: &mut impl Write, story: &Story, link: &Link) -> io::Result<()> {
     Ok(())
 }
 
-fn source(out: &mut impl Write, story: &Story, flow: &Flow) -> io::Result<()> {
+fn source(out: &mut impl Write, story: &Story, flow: &Flow, complete: bool) -> io::Result<()> {
     let origin = match &flow.source {
         Source::Before(origin) => origin,
         Source::Nowhere => {
@@ -109,7 +117,16 @@ fn source(out: &mut impl Write, story: &Story, flow: &Flow) -> io::Result<()> {
                 Part::Question => "from the server itself",
                 _ => "from the assistant or the user",
             };
-            return writeln!(out, "        {by}: it appeared nowhere before");
+            let why = match complete {
+                true => format!("{by}: it appeared nowhere before"),
+                false => format!("not in what was recorded before: {by}, or from what is missing"),
+            };
+            return writeln!(out, "        {why}");
+        }
+        Source::NotSearched => {
+            let why = "not found: no whole value before is the same, and not all texts were \
+                       searched for it, since that would take too long";
+            return writeln!(out, "        {}", why.yellow());
         }
         Source::TooShort => {
             let why = "too short to be traced: it did not appear under this name before";

@@ -59,7 +59,7 @@ pub(crate) struct RunLine<'a> {
     revisions: &'a [String],
     /// What joins its sessions: `session` where there is one and nothing joins it to others.
     joined_by: &'static str,
-    standing: &'static str,
+    standing: Standing,
     /// Whether its clients only connected and listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     probe: bool,
@@ -105,7 +105,7 @@ impl<'a> RunLine<'a> {
             transports: &row.transports,
             revisions: &row.revisions,
             joined_by: row.key.kind(),
-            standing: standing(row.standing),
+            standing: row.standing,
             probe: row.probe,
             steps: row.tally.steps,
             calls: row.tally.calls(),
@@ -119,16 +119,6 @@ impl<'a> RunLine<'a> {
             damaged: marks.missing.max(marks.damaged + marks.unreadable),
             session_ids: sessions,
         }
-    }
-}
-
-/// The word for how a session or a run stands.
-fn standing(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Live => "live",
-        Standing::Ended => "ended",
-        Standing::Crashed => "crashed",
-        Standing::CutOff => "cut_off",
     }
 }
 
@@ -174,7 +164,7 @@ struct SessionLine<'a> {
     /// How many HTTP exchanges there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     exchanges: Option<usize>,
-    standing: &'static str,
+    standing: Standing,
     redacted: bool,
     gaps: usize,
     missing: u64,
@@ -204,7 +194,7 @@ impl<'a> SessionLine<'a> {
             session_key: session.key,
             user_agent: session.user_agent.as_deref(),
             exchanges: http.then_some(session.exchanges.len()),
-            standing: standing(session.standing),
+            standing: session.standing,
             redacted: session.redacted,
             gaps: session.gaps.len(),
             missing: session.missing,

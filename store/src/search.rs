@@ -1,13 +1,16 @@
 //! Looking for words in journal files without taking them apart.
 //!
 //! Of a sealed file its word filter is asked ([`bloom`]); a file that was not sealed yet is
-//! read as it is. The answer is about the file, and may be yes too often: which step the words
-//! are in, and whether in one at all, has to be looked up.
+//! read as it is. The answer is about the file, and may be yes too often. Which sessions have
+//! records with the words takes unpacking it, but no look at what the records mean; which step
+//! the words are in, and whether in one at all, has to be looked up.
 
 use crate::journal::bloom;
+use crate::journal::reader::{OpenError, Segment};
 use crate::journal::sealed;
 use crate::layout::SegmentPath;
 use regex::bytes::{Regex, RegexBuilder};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 
@@ -38,6 +41,12 @@ impl Words {
         })
     }
 
+    /// How many lists there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lists.len()
+    }
+
     /// Whether nothing is looked for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -60,6 +69,25 @@ impl Words {
             self.look(path, &mut found)?;
         }
         Ok(found.into_iter().all(|found| found))
+    }
+
+    /// For each list the ordinals of the sessions that have a record in this file which holds
+    /// one of its words.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn sessions_in(&self, path: &SegmentPath) -> Result<Vec<BTreeSet<u32>>, OpenError> {
+        let segment = Segment::open(path)?;
+        let mut found = vec![BTreeSet::new(); self.lists.len()];
+        for view in segment.views().filter_map(Result::ok) {
+            let session = view.envelope.session;
+            for ((_, pattern), found) in self.lists.iter().zip(&mut found) {
+                if !found.contains(&session) && pattern.is_match(view.payload) {
+                    found.insert(session);
+                }
+            }
+        }
+        Ok(found)
     }
 
     fn look(&self, path: &SegmentPath, found: &mut [bool]) -> io::Result<()> {

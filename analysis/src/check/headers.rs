@@ -12,7 +12,7 @@ use agent_trace_wire::message::{member, member_at, string};
 
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The start of a header value that is written in base64, and its end.
 const ENCODED: (&str, &str) = ("=?base64?", "?=");
@@ -53,7 +53,7 @@ pub(super) static PARAM_MISMATCH: Rule = Rule {
           (`x-mcp-header`), as far as a list of tools was recorded",
     source: "MCP 2026-07-28, Streamable HTTP: custom headers from tool parameters",
     look: |context, found| {
-        let mut tools: HashMap<(usize, String), Vec<(String, String)>> = HashMap::new();
+        let mut tools: HashMap<(usize, String), Repeated> = HashMap::new();
         for fact in &context.steps {
             if fact.method() == "tools/list" {
                 for (tool, headers) in declared(fact.response.result) {
@@ -63,14 +63,17 @@ pub(super) static PARAM_MISMATCH: Rule = Rule {
             let (Some(tool), Some(exchange)) = (fact.step.tool(), fact.exchange()) else {
                 continue;
             };
-            let known = tools.get(&(fact.step.session, tool.to_owned()));
+            let Some(known) = tools.get(&(fact.step.session, tool.to_owned())) else {
+                continue;
+            };
             if fact.session.digested || fact.request.params.is_none() {
                 continue;
             }
-            for (header, property) in known.into_iter().flatten() {
-                let argument = fact
-                    .param("arguments")
-                    .and_then(|all| member(all, property));
+            let Some(arguments) = arguments(fact) else {
+                continue;
+            };
+            for (header, property) in known.of(&arguments, exchange) {
+                let argument = arguments.get(property).map(|value| value.get().as_bytes());
                 let expected = argument.filter(|value| *value != b"null").map(plain);
                 let name = format!("Mcp-Param-{header}");
                 match (exchange.request_header(&name), expected) {
@@ -215,8 +218,59 @@ fn name_of<'a>(fact: &Fact<'a>) -> Option<Cow<'a, str>> {
     string(fact.param(parameter)?)
 }
 
-/// The headers that each tool of a list wants, with the property that each repeats.
-fn declared(result: Option<&[u8]>) -> Vec<(String, Vec<(String, String)>)> {
+type Arguments<'a> = HashMap<String, &'a RawValue>;
+
+/// The arguments of a call by their names; none if they can't be told.
+fn arguments<'a>(fact: &Fact<'a>) -> Option<Arguments<'a>> {
+    match fact.param("arguments") {
+        Some(arguments) => serde_json::from_slice(arguments).ok(),
+        None => Some(HashMap::new()),
+    }
+}
+
+/// The headers that a tool wants, each with the property that it repeats.
+struct Repeated {
+    pairs: Vec<(String, String)>,
+    by_property: HashMap<String, usize>,
+    /// In lower case.
+    by_header: HashMap<String, usize>,
+}
+
+impl Repeated {
+    fn new(pairs: Vec<(String, String)>) -> Self {
+        let (mut by_property, mut by_header) = (HashMap::new(), HashMap::new());
+        for (at, (header, property)) in pairs.iter().enumerate() {
+            by_property.insert(property.clone(), at);
+            by_header.entry(header.to_ascii_lowercase()).or_insert(at);
+        }
+        Self {
+            pairs,
+            by_property,
+            by_header,
+        }
+    }
+
+    /// The pairs of which a call has the one or the other: a tool may declare thousands, and
+    /// most calls name few.
+    fn of(
+        &self,
+        arguments: &Arguments<'_>,
+        exchange: &Exchange,
+    ) -> impl Iterator<Item = &(String, String)> {
+        let named = arguments.keys();
+        let named = named.filter_map(|property| self.by_property.get(property));
+        let sent = exchange.request.iter().flat_map(|head| &head.headers);
+        let sent = sent.filter_map(|(name, _)| {
+            let name = name.to_ascii_lowercase();
+            self.by_header.get(name.strip_prefix("mcp-param-")?)
+        });
+        let of: BTreeSet<usize> = named.chain(sent).copied().collect();
+        of.into_iter().map(|at| &self.pairs[at])
+    }
+}
+
+/// The headers that each tool of a list wants.
+fn declared(result: Option<&[u8]>) -> Vec<(String, Repeated)> {
     let tools = result.and_then(|result| member(result, "tools"));
     let tools: Vec<&RawValue> = tools
         .and_then(|tools| serde_json::from_slice(tools).ok())
@@ -232,7 +286,8 @@ fn declared(result: Option<&[u8]>) -> Vec<(String, Vec<(String, String)>)> {
             let header = member(schema.get().as_bytes(), "x-mcp-header").and_then(string)?;
             Some((header.into_owned(), property))
         };
-        Some((name, properties.into_iter().filter_map(header).collect()))
+        let pairs = properties.into_iter().filter_map(header).collect();
+        Some((name, Repeated::new(pairs)))
     };
     tools.iter().filter_map(of_tool).collect()
 }

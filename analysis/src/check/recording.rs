@@ -4,6 +4,7 @@ use super::context::Fact;
 use super::found::Said;
 use super::outcomes::named;
 use super::rule::{Party, Rule, Severity};
+use crate::words::count;
 use agent_trace_model::Outcome;
 use agent_trace_model::story::Standing;
 
@@ -17,7 +18,7 @@ pub(super) static GAP: Rule = Rule {
         for (position, session) in context.sessions() {
             for gap in &session.gaps {
                 let said = Said {
-                    what: format!("{} bytes were not recorded", gap.bytes),
+                    what: format!("{} not recorded", count(gap.bytes, "byte")),
                     subject: "",
                     quote: gap.reason.as_bytes(),
                 };
@@ -37,13 +38,15 @@ pub(super) static UNREADABLE: Rule = Rule {
         for (position, session) in context.sessions() {
             let mut what = Vec::new();
             if session.missing > 0 {
-                what.push(format!("{} records are missing", session.missing));
+                what.push(format!("{} missing", count(session.missing, "record")));
             }
             if session.damaged > 0 {
-                what.push(format!("{} bytes can't be read", session.damaged));
+                let bytes = count(session.damaged, "byte");
+                what.push(format!("{bytes} can't be read"));
             }
             if !session.unreadable.is_empty() {
-                what.push(format!("{} files can't be read", session.unreadable.len()));
+                let files = count(session.unreadable.len(), "file");
+                what.push(format!("{files} can't be read"));
             }
             if !what.is_empty() {
                 let said = Said {

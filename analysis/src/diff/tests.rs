@@ -50,6 +50,41 @@ fn run() -> Tale {
 }
 
 #[test]
+fn how_sessions_ended_is_compared_where_it_is_known() {
+    use agent_trace_model::Ending::{Idle, RelayStopped, ServerExited};
+    let ends = |change: &dyn Fn(&mut Session)| {
+        let tale = run().session(|session| change(session));
+        of(&run().told(), &tale.told())
+    };
+    let crashed = ends(&|session| {
+        session.standing = Standing::Crashed;
+        let end = session.end.as_mut().unwrap();
+        (end.ending, end.exit_code) = (ServerExited, Some(3));
+    });
+    let (a, b) = (Some(0), Some(0));
+    assert_eq!(crashed.endings, [Ended { a, b }]);
+    assert!(!crashed.is_same() && crashed.entries.is_empty());
+    let status = ends(&|session| session.end.as_mut().unwrap().exit_code = Some(1));
+    assert!(!status.is_same());
+    let unknown = ends(&|session| {
+        session.standing = Standing::CutOff;
+        session.end = None;
+    });
+    assert!(unknown.is_same());
+    let quiet = |ending| run().session(|s| s.end.as_mut().unwrap().ending = ending);
+    assert!(of(&quiet(Idle).told(), &quiet(RelayStopped).told()).is_same());
+
+    // One that is in one run only counts where it crashed.
+    let more = |standing| {
+        let tale = run().on("other").session(|s| s.standing = standing);
+        of(&run().told(), &tale.told()).endings
+    };
+    assert_eq!(more(Standing::Ended), []);
+    let (a, b) = (None, Some(1));
+    assert_eq!(more(Standing::Crashed), [Ended { a, b }]);
+}
+
+#[test]
 fn a_run_is_the_same_as_itself_whenever_it_ran() {
     let later = run().step(|step| step.wall += 1_000_000_000).told();
     let diff = of(&run().told(), &later);
@@ -78,7 +113,7 @@ fn arguments_answers_and_outcomes_are_compared() {
         told(&a, &b),
         ["4:4 arguments /n answer /content/0/text /isError ok tool_error"]
     );
-    assert!(first(&of(&a, &b)).is_some());
+    assert!(!of(&a, &b).is_same());
 }
 
 #[test]
@@ -102,7 +137,6 @@ fn a_duration_alone_makes_no_difference() {
     assert_eq!(told(&a, &b), ["4:4 duration"]);
     let diff = of(&a, &b);
     assert!(diff.is_same());
-    assert_eq!(first(&diff), None);
     let c = run().call("slow", "{}").text("x").takes(150).told();
     assert_eq!(of(&a, &c).entries, []);
 }

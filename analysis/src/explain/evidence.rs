@@ -48,7 +48,7 @@ fn said(step: &Step, response: &[u8]) -> Option<String> {
     // The first block that is text.
     let mut text = None;
     crate::scalars::each(content, &mut |spot, value| {
-        let is_text = text.is_none() && spot.name().is_some_and(|name| &*name == b"text");
+        let is_text = text.is_none() && spot.name().is_some_and(|name| name == b"text");
         if is_text && spot.place().inside.is_none() {
             text = Some(String::from_utf8_lossy(value.content()).into_owned());
         }

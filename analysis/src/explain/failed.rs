@@ -5,24 +5,23 @@ use crate::diff::{Change, changes};
 use crate::outcomes::{self, Failure, Recovered};
 use crate::parts::arguments;
 use crate::quote::head;
-use crate::timeline::{self, Limits};
+use crate::timeline::Timeline;
 use agent_trace_model::Outcome;
+use agent_trace_model::id::SHORT_ID;
 use agent_trace_model::step::{Step, StepKind};
 use agent_trace_model::story::{Session, Story};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Lines of standard error that are quoted.
 const LINES: usize = 3;
 
-/// Digits of a run's id that name it.
-const SHORT_ID: usize = 8;
-
-pub(super) fn tell(story: &Story, points: &mut Points) {
+pub(super) fn tell(story: &Story, line: &Timeline, points: &mut Points) {
     for failure in outcomes::failures(story) {
         failed(story, &failure, points);
     }
-    loops(story, points);
-    recovered(story, points);
+    let recovered = outcomes::recovered(story);
+    loops(story, line, &recovered, points);
+    made_good(story, &recovered, points);
     unsettled(story, points);
     if !points.has(Topic::Failed) && !points.has(Topic::Unanswered) {
         let text = "Nothing failed that was not made good.";
@@ -110,9 +109,10 @@ fn quotes(step: &Step) -> Vec<Quote> {
     quotes.into_iter().flatten().collect()
 }
 
-/// Calls that were made again and again although they failed each time.
-fn loops(story: &Story, points: &mut Points) {
-    let line = timeline::of(story, Limits::default());
+/// Calls that were made again and again although they failed each time. Those that were made
+/// good in the end are told as such.
+fn loops(story: &Story, line: &Timeline, recovered: &[Recovered], points: &mut Points) {
+    let good: HashSet<usize> = recovered.iter().map(|recovered| recovered.step).collect();
     let bars = line.phases.iter().flat_map(|phase| &phase.bars);
     let mut rows: BTreeMap<usize, Vec<&Step>> = BTreeMap::new();
     for bar in bars {
@@ -122,7 +122,8 @@ fn loops(story: &Story, points: &mut Points) {
             rows.entry(retry.of).or_insert_with(first).push(step);
         }
     }
-    for row in rows.into_values() {
+    let is_good = |row: &[&Step]| row.last().is_some_and(|step| good.contains(&step.number));
+    for row in rows.into_values().filter(|row| !is_good(row)) {
         let count = times(row.len());
         let text = format!(
             "{} was called {count} with the same arguments, and failed each time.",
@@ -138,10 +139,10 @@ fn loops(story: &Story, points: &mut Points) {
 }
 
 /// What was made good, each success with what failed before it.
-fn recovered(story: &Story, points: &mut Points) {
+fn made_good(story: &Story, recovered: &[Recovered], points: &mut Points) {
     let mut rows: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for Recovered { step, by } in outcomes::recovered(story) {
-        rows.entry(by).or_default().push(step);
+    for Recovered { step, by } in recovered {
+        rows.entry(*by).or_default().push(*step);
     }
     for (by, failed) in rows {
         let (Some(good), Some(bad)) = (
@@ -235,7 +236,7 @@ fn one(text: &str) -> String {
 }
 
 /// What to look at next.
-pub(super) fn look(story: &Story) -> Vec<Look> {
+pub(super) fn look(story: &Story, line: &Timeline) -> Vec<Look> {
     let mut run = story.id.to_string();
     run.truncate(SHORT_ID);
     let mut look = Vec::new();
@@ -264,7 +265,6 @@ pub(super) fn look(story: &Story) -> Vec<Look> {
     } else {
         add(format!("show {run} -n"), "all steps");
     }
-    let line = timeline::of(story, Limits::default());
     let bars = || line.phases.iter().flat_map(|phase| &phase.bars);
     let is_odd = bars().any(|bar| bar.retry.is_some() || bar.slow.is_some());
     if is_odd || !line.idle.is_empty() {

@@ -2,10 +2,12 @@
 
 use super::{Points, Topic, client, name};
 use crate::quote::head;
+use crate::words::count;
+use agent_trace_model::Verdict;
 use agent_trace_model::step::{Message, Step};
 use agent_trace_model::story::{Session, Standing, Story};
 
-pub(super) fn tell(story: &Story, points: &mut Points) {
+pub(super) fn tell(story: &Story, verdict: Verdict, points: &mut Points) {
     for session in &story.sessions {
         lost(session, points);
     }
@@ -16,8 +18,8 @@ pub(super) fn tell(story: &Story, points: &mut Points) {
     let is_part: &dyn Fn(&Message) -> bool = &|message| !message.is_whole() || message.incomplete;
     let parts = || story.steps.iter().filter(|step| messages(step, is_part));
     if parts().next().is_some() {
-        let count = parts().count();
-        let text = format!("Of {count} steps a message was not kept as a whole.");
+        let steps = count(parts().count(), "step");
+        let text = format!("Of {steps} a message was not kept as a whole.");
         points.say(
             Topic::Lost,
             text,
@@ -40,7 +42,7 @@ pub(super) fn tell(story: &Story, points: &mut Points) {
         let text = "As far as the recording can tell, nothing is missing in it.";
         points.say(Topic::Lost, text, [], Vec::new());
     }
-    unknown(story, points);
+    unknown(story, verdict, points);
 }
 
 fn lost(session: &Session, points: &mut Points) {
@@ -50,20 +52,26 @@ fn lost(session: &Session, points: &mut Points) {
         let (frames, bytes) = (gap.frames, gap.bytes);
         let reason = head(gap.reason.as_bytes(), 80);
         say(format!(
-            "Of the session with {server}, {bytes} bytes ({frames} whole frames) were relayed but not recorded: {reason}."
+            "Of the session with {server}, {} ({}) were relayed but not recorded: {reason}.",
+            count(bytes, "byte"),
+            count(frames, "whole frame")
         ));
     }
     if session.missing > 0 {
         say(format!(
-            "Of the session with {server}, {} records are missing.",
-            session.missing
+            "Of the session with {server}, {} missing.",
+            match session.missing {
+                1 => "1 record is".to_owned(),
+                many => format!("{many} records are"),
+            }
         ));
     }
     if session.damaged > 0 || !session.unreadable.is_empty() {
         let files = session.unreadable.len();
         say(format!(
-            "Of the session with {server}, {} bytes and {files} files cannot be read.",
-            session.damaged
+            "Of the session with {server}, {} and {} cannot be read.",
+            count(session.damaged, "byte"),
+            count(files, "file")
         ));
     }
     if session.clipped {
@@ -83,7 +91,7 @@ fn lost(session: &Session, points: &mut Points) {
     }
 }
 
-fn unknown(story: &Story, points: &mut Points) {
+fn unknown(story: &Story, verdict: Verdict, points: &mut Points) {
     let mut say = |text: String| points.say(Topic::Unknown, text, [], Vec::new());
     if story.turns.is_empty() {
         let client = story.sessions.first().map_or("the client".into(), client);
@@ -102,8 +110,8 @@ fn unknown(story: &Story, points: &mut Points) {
         .count();
     if hidden > 0 {
         say(format!(
-            "In {hidden} {} secrets were hidden; what they were is not kept.",
-            if hidden == 1 { "message" } else { "messages" }
+            "In {} secrets were hidden; what they were is not kept.",
+            count(hidden, "message")
         ));
     }
     if story
@@ -113,5 +121,7 @@ fn unknown(story: &Story, points: &mut Points) {
     {
         say("The run goes on: what is said here can change.".into());
     }
-    say("Whether the results were right is not known: a result that is no error may still be wrong.".into());
+    if verdict == Verdict::Unjudged {
+        say("Whether the results were right is not known: a result that is no error may still be wrong.".into());
+    }
 }

@@ -8,7 +8,11 @@ use std::fmt::Write;
 
 /// The explanation as text.
 fn told(story: &Story) -> String {
-    let explanation = of(story);
+    told_of(story, None)
+}
+
+fn told_of(story: &Story, judged: Option<Judged<'_>>) -> String {
+    let explanation = of(story, judged, Limits::default());
     let mut text = String::new();
     for point in &explanation.points {
         let _ = writeln!(text, "{:?}: {} {:?}", point.topic, point.text, point.steps);
@@ -56,6 +60,61 @@ fn a_run_that_failed_is_told_in_plain_words() {
     show abababab -n: all steps
     timeline abababab: slow steps, retries and idleness
     "#);
+}
+
+#[test]
+fn what_was_tried_again_until_it_went_well_did_not_fail_each_time() {
+    let story = Tale::new()
+        .call("read", r#"{"id":1}"#)
+        .tool_error("busy")
+        .call("read", r#"{"id":1}"#)
+        .tool_error("busy")
+        .call("read", r#"{"id":1}"#)
+        .text("x")
+        .told();
+    let text = told(&story);
+    assert!(!text.contains("failed each time"), "{text}");
+    assert!(
+        text.contains("Nothing failed that was not made good."),
+        "{text}"
+    );
+    let recovered = "read failed twice (the tool reported a failure) and then went well with the same arguments. [1, 2, 3]";
+    assert!(text.contains(recovered), "{text}");
+}
+
+#[test]
+fn a_verdict_comes_first_with_its_reason() {
+    let story = Tale::new().call("a", "{}").tool_error("no").told();
+    let judged = |verdict| Judged {
+        verdict,
+        by: Judge::Person,
+        reason: "the note is there",
+    };
+    let text = told_of(&story, Some(judged(Verdict::Right)));
+    let first = "Judged: A person judged the run right: it has not failed, whatever went wrong in it. []\n  reason \"the note is there\"\nAsked: ";
+    assert!(text.starts_with(first), "{text}");
+    assert!(!text.contains("Whether the results were right"), "{text}");
+    let text = told_of(&story, Some(judged(Verdict::Unjudged)));
+    assert!(
+        text.starts_with("Judged: A person left the run unjudged."),
+        "{text}"
+    );
+    assert!(text.contains("Whether the results were right"), "{text}");
+}
+
+#[test]
+fn what_is_slow_is_a_setting() {
+    let story = Tale::new().call("a", "{}").text("x").takes(2_000).told();
+    let slow = |slow| {
+        let limits = Limits {
+            slow,
+            ..Limits::default()
+        };
+        let explanation = of(&story, None, limits);
+        let mut look = explanation.look.iter();
+        look.any(|look| look.command.starts_with("timeline"))
+    };
+    assert!(slow(1_000_000_000) && !slow(3_000_000_000));
 }
 
 #[test]

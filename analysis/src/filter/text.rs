@@ -9,6 +9,7 @@
 
 use regex::bytes::{Regex, RegexBuilder};
 use std::fmt::Write;
+use std::ops::Range;
 
 /// Bytes that a compiled expression may take.
 const COMPILED: usize = 1 << 20;
@@ -89,6 +90,11 @@ impl Text {
 
     pub(super) fn matches(&self, bytes: &[u8]) -> bool {
         self.regex.is_match(bytes)
+    }
+
+    /// The first place where it is.
+    pub(super) fn place(&self, bytes: &[u8]) -> Option<Range<usize>> {
+        self.regex.find(bytes).map(|found| found.range())
     }
 
     /// Of each of these lists at least one word is in every text that matches.

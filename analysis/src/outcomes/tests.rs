@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::filter::tests::{session, step, story};
+use agent_trace_model::exchange::{Exchange, Request, Response};
 
 fn call(session: usize, tool: &str, outcome: Outcome) -> Step {
     let mut step = step("tools/call", Some(tool));
@@ -96,6 +97,64 @@ fn the_last_request_of_a_method_may_not_take_too_long_but_a_probe_may() {
     let method = "tools/list".to_owned();
     assert_eq!(failures(&run), [Failure::TimedOut { method, step: 2 }]);
     assert_eq!(recovered(&run), [Recovered { step: 3, by: 4 }]);
+}
+
+/// A POST without a message that the server refused.
+fn refused(target: &str, exchange: u32) -> Step {
+    let mut step = step("POST", None);
+    step.kind = StepKind::Http;
+    step.target = Some(target.to_owned());
+    step.exchange = exchange;
+    step.status = Some(400);
+    step.outcome = Outcome::Error;
+    step
+}
+
+fn exchange(target: &str, number: u32, status: u16) -> Exchange {
+    Exchange {
+        number,
+        request: Some(Request {
+            method: "POST".into(),
+            target: target.to_owned(),
+            ..Request::default()
+        }),
+        response: Some(Response {
+            status,
+            ..Response::default()
+        }),
+        ..Exchange::default()
+    }
+}
+
+#[test]
+fn a_refused_post_was_made_good_by_a_later_one_like_it() {
+    let failed = |later: &[(&str, u16)]| {
+        let mut told = session(1, "web", "x");
+        told.exchanges.insert(5, exchange("/a", 5, 400));
+        for (number, (target, status)) in (6..).zip(later) {
+            let later = exchange(target, number, *status);
+            told.exchanges.insert(number, later);
+        }
+        !failures(&story(vec![told], vec![refused("/a", 5)])).is_empty()
+    };
+    assert!(failed(&[]) && failed(&[("/b", 200)]) && failed(&[("/a", 500)]));
+    assert!(!failed(&[("/a", 202)]) && !failed(&[("/a", 202), ("/a", 500)]));
+}
+
+#[test]
+fn many_refused_posts_take_no_time() {
+    let mut told = session(1, "web", "x");
+    let mut steps = Vec::new();
+    for number in 1..=100_000 {
+        let target = format!("/{number}");
+        told.exchanges
+            .insert(number, exchange(&target, number, 400));
+        steps.push(refused(&target, number));
+    }
+    let run = story(vec![told], steps);
+    let begun = std::time::Instant::now();
+    assert_eq!(failures(&run).len(), 100_000);
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -13,6 +13,10 @@ const QUOTE: usize = 120;
 /// How often a long value is compared with what begins like it.
 const COMPARISONS: u32 = 32;
 
+/// How many places in texts are looked at where a value may stand. Values that begin like one
+/// another stand at the same place, so there could be thousands of them at each byte.
+const PLACES: usize = 20_000_000;
+
 /// Where a value appeared.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
@@ -30,6 +34,8 @@ pub(super) struct Index {
     sure: Vec<Option<Found>>,
     /// Perhaps by chance.
     perhaps: Vec<Option<Found>>,
+    /// From which piece on texts were not searched for it any more.
+    searched: Vec<usize>,
 }
 
 impl Index {
@@ -49,17 +55,35 @@ impl Index {
             (sure, perhaps) => sure.or(perhaps),
         }
     }
+
+    /// Whether every text before this piece was searched for a value.
+    pub(super) fn is_searched(&self, number: usize, piece: usize) -> bool {
+        self.searched[number] >= piece
+    }
 }
 
 /// Looks for the first appearance of each value that is wanted.
 pub(super) fn first(said: &[Said<'_>], wanted: &Wanted) -> Index {
+    first_within(said, wanted, PLACES)
+}
+
+fn first_within(said: &[Said<'_>], wanted: &Wanted, places: usize) -> Index {
+    let automaton = automaton(wanted);
+    let mut searched = vec![0; wanted.count];
+    if automaton.is_some() {
+        for (_, number) in &wanted.inside {
+            searched[*number] = usize::MAX;
+        }
+    }
     let mut search = Search {
         wanted,
-        automaton: automaton(wanted),
+        automaton,
         compared: vec![0; wanted.inside.len()],
+        places,
         index: Index {
             sure: vec![None; wanted.count],
             perhaps: vec![None; wanted.count],
+            searched,
         },
     };
     for (at, piece) in said.iter().enumerate() {
@@ -84,6 +108,8 @@ struct Search<'a> {
     wanted: &'a Wanted,
     automaton: Option<AhoCorasick>,
     compared: Vec<u32>,
+    /// How many more are looked at.
+    places: usize,
     index: Index,
 }
 
@@ -113,6 +139,13 @@ impl Search<'_> {
             return;
         };
         for found in automaton.find_overlapping_iter(text) {
+            if self.places == 0 {
+                let searched = self.index.searched.iter_mut();
+                searched.for_each(|until| *until = piece.min(*until));
+                self.automaton = None;
+                return;
+            }
+            self.places -= 1;
             let pattern = found.pattern().as_usize();
             let (value, number) = &self.wanted.inside[pattern];
             if self.index.sure[*number].is_some() {
@@ -121,6 +154,8 @@ impl Search<'_> {
             let (start, end) = (found.start(), found.start() + value.len());
             if value.len() > LENGTH {
                 if self.compared[pattern] == COMPARISONS {
+                    let until = &mut self.index.searched[*number];
+                    *until = piece.min(*until);
                     continue;
                 }
                 self.compared[pattern] += 1;
@@ -165,6 +200,31 @@ fn stands_alone(text: &[u8], start: usize, end: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Tale;
+
+    #[test]
+    fn values_that_begin_alike_cost_no_more_than_is_set() {
+        // Thousands of values begin at each of a million bytes.
+        let begin = "a".repeat(LENGTH);
+        let mut tale = Tale::new().call("read", "{}").text(&"a".repeat(1_000_000));
+        for number in 0..4_000 {
+            tale = tale
+                .call("write", &format!("{{\"text\":\"{begin} {number:04}\"}}"))
+                .text("done");
+        }
+        let story = tale.told();
+        let said = crate::why::said::all(&story);
+        let wanted = Wanted::of(&said, story.steps.len() - 1);
+        let begun = std::time::Instant::now();
+        let index = first(&said, &wanted);
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+        let number = wanted.word(format!("{begin} 3999").as_bytes()).unwrap();
+        assert!(!index.is_searched(number, said.len() - 1));
+        // Little of it is enough for the rest of the run.
+        let index = first_within(&said, &wanted, 100);
+        assert!(!index.is_searched(number, said.len() - 1));
+        assert!(index.sure[number].is_some(), "whole values are found");
+    }
 
     #[test]
     fn a_word_ends_where_letters_and_digits_do() {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::Tale;
+use agent_trace_model::story::Gap;
 use std::fmt::Write;
 
 /// The chain in a few words.
@@ -14,6 +15,7 @@ fn told(story: &Story, number: usize) -> String {
             let _ = write!(text, "  {} {:?}", flow.at, flow.value);
             let _ = match &flow.source {
                 Source::Nowhere => writeln!(text, " from nowhere"),
+                Source::NotSearched => writeln!(text, " not searched everywhere"),
                 Source::TooShort => writeln!(text, " too short"),
                 Source::Before(from) => writeln!(
                     text,
@@ -172,6 +174,54 @@ fn what_the_server_tells_and_the_user_answers_are_sources() {
     "#);
     assert_eq!(of(&story, 9), None);
     assert_eq!(of(&story, 0), None);
+}
+
+#[test]
+fn what_was_not_recorded_or_not_searched_is_told() {
+    let gap = |wall| Gap {
+        wall,
+        reason: "queue full".into(),
+        frames: 1,
+        bytes: 1,
+    };
+    let tale = Tale::new()
+        .call("a", "{}")
+        .text("token-123")
+        .call("b", r#"{"t":"token-999"}"#);
+    let whole = of(&tale.clone().told(), 2).unwrap();
+    assert!(whole.is_complete());
+    let lacks = |change: fn(&mut Session)| {
+        let story = tale.clone().session(change).told();
+        of(&story, 2).unwrap().not_recorded
+    };
+    assert_eq!(lacks(|session| session.digested = true), ["notes"]);
+    assert_eq!(lacks(|session| session.clipped = true), ["notes"]);
+    assert_eq!(lacks(|session| session.missing = 1), ["notes"]);
+    let with_gap = |wall| {
+        let story = tale.clone().session(|session| session.gaps.push(gap(wall)));
+        of(&story.told(), 2).unwrap().is_complete()
+    };
+    assert!(!with_gap(crate::testing::START));
+    assert!(with_gap(u64::MAX), "it is later than the step");
+
+    // More than is looked for inside texts: what is nearer to the step comes first.
+    let value = "quick brown ".repeat(20);
+    let source = |fills: usize| {
+        let mut tale = Tale::new()
+            .call("first", "{}")
+            .text(&format!("see: {value} end"))
+            .call("use", &format!("{{\"key\":\"{value}\"}}"))
+            .text("final-7");
+        for number in 0..fills {
+            let fill = format!("{number:06}{}", "-".repeat(194));
+            tale = tale.call("fill", &format!("{{\"v\":\"{fill}\"}}"));
+        }
+        let tale = tale.call("go", r#"{"k":"final-7"}"#);
+        let why = of(&tale.told(), fills + 3).unwrap();
+        why.chain[1].flows[0].source.clone()
+    };
+    assert!(matches!(source(10), Source::Before(_)));
+    assert_eq!(source(6_000), Source::NotSearched);
 }
 
 #[test]

@@ -86,9 +86,9 @@ pub(super) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     /// By their text.
-    pub(super) distinct: HashMap<Vec<u8>, usize>,
-    /// By name and text.
-    pub(super) short: HashMap<(Vec<u8>, Vec<u8>), usize>,
+    distinct: HashMap<Vec<u8>, usize>,
+    /// By the number of the name, and text.
+    short: HashMap<(u64, Vec<u8>), usize>,
     /// Those that are looked for inside texts.
     pub(super) inside: Vec<(Vec<u8>, usize)>,
     pub(super) count: usize,
@@ -112,7 +112,7 @@ impl Wanted {
                     }
                 }
                 Kind::Short => {
-                    let name = spot.name().unwrap_or_default().into_owned();
+                    let name = spot.name_id().unwrap_or_default();
                     let key = (name, value.content().to_vec());
                     let count = &mut wanted.count;
                     wanted.short.entry(key).or_insert_with(|| {
@@ -145,7 +145,7 @@ impl Wanted {
         match Kind::of(spot, value) {
             Kind::Distinct => self.word(value.content()),
             Kind::Short => {
-                let key = (spot.name()?.into_owned(), value.content().to_vec());
+                let key = (spot.name_id()?, value.content().to_vec());
                 self.short.get(&key).copied()
             }
             Kind::Common => None,

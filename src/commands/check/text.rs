@@ -1,8 +1,8 @@
 //! Findings and rules as text.
 
 use super::Outcome;
-use crate::render::escape;
-use crate::render::short;
+use crate::render::words::count;
+use crate::render::{escape, short};
 use agent_trace_analysis::check::{Finding, Severity, rules};
 use owo_colors::OwoColorize;
 use std::io::{self, Write};
@@ -33,16 +33,16 @@ pub(super) fn print(out: &mut impl Write, outcome: &Outcome<'_>) -> io::Result<(
         }
         writeln!(out, "        {}", about.dimmed())?;
     }
-    let errors = count(outcome, Severity::Error);
-    let warnings = count(outcome, Severity::Warning);
+    let errors = how_many(outcome, Severity::Error);
+    let warnings = how_many(outcome, Severity::Warning);
     let run = short(outcome.story.id);
-    let steps = outcome.story.steps.len();
+    let steps = count(outcome.story.steps.len(), "step");
     let mut line = match (errors, warnings) {
-        (0, 0) => format!("run {run}: nothing found in {steps} steps"),
+        (0, 0) => format!("run {run}: nothing found in {steps}"),
         _ => format!(
-            "run {run}: {}, {} in {steps} steps",
-            plural(errors, "error"),
-            plural(warnings, "warning")
+            "run {run}: {}, {} in {steps}",
+            count(errors, "error"),
+            count(warnings, "warning")
         ),
     };
     if !outcome.accepted.is_empty() {
@@ -108,16 +108,9 @@ fn places(group: &[&Finding]) -> String {
     }
 }
 
-fn count(outcome: &Outcome<'_>, severity: Severity) -> usize {
+fn how_many(outcome: &Outcome<'_>, severity: Severity) -> usize {
     let of = |finding: &&Finding| finding.severity == severity;
     outcome.found.iter().filter(of).count()
-}
-
-fn plural(count: usize, word: &str) -> String {
-    match count {
-        1 => format!("1 {word}"),
-        _ => format!("{count} {word}s"),
-    }
 }
 
 /// The words in lines.

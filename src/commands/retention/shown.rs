@@ -4,6 +4,7 @@ use crate::cli::Format;
 use crate::cli::retention::Plan as Args;
 use crate::render::table::{self, Align};
 use crate::render::time::{self, bytes, rfc3339};
+use crate::render::words::count;
 use crate::render::{escape, json, short};
 use crate::units;
 use agent_trace_store::retention::{Fate, Limits, Part, Plan, Policy, Reason, Usage};
@@ -65,7 +66,8 @@ pub(super) fn plan(
     } else {
         writeln!(
             out,
-            "{sessions} runs go: {} now, {} then; sealing first may make it less",
+            "{} to go: {} now, {} then; sealing first may make it less",
+            count(sessions, "session"),
             bytes(before),
             bytes(after)
         )
@@ -139,10 +141,8 @@ fn why(part: &Part, policy: &Policy) -> String {
             format!("older than {}{of}", limit.unwrap_or_default())
         }
         Reason::Sessions => {
-            format!(
-                "more than {} sessions{of}",
-                limits.sessions.unwrap_or_default()
-            )
+            let limit = limits.sessions.unwrap_or_default();
+            format!("more than {}{of}", count(limit, "session"))
         }
         Reason::Bytes => format!("more than {}{of}", bytes(limits.bytes.unwrap_or_default())),
     }

@@ -6,6 +6,7 @@ use crate::error::CommandError;
 use crate::render::escape::text;
 use crate::render::json;
 use crate::render::time::{Clock, rfc3339, span};
+use crate::render::words::count;
 use crate::render::{short, status};
 use agent_trace_analysis::outcomes::failures;
 use agent_trace_store::Store;
@@ -102,11 +103,11 @@ fn line(out: &mut impl Write, change: &Change, clock: &Clock) -> io::Result<()> 
             let took = run.last.saturating_sub(run.entry.started);
             writeln!(
                 out,
-                "{} ended {}, {}, {} calls, {}",
+                "{} ended {}, {}, {}, {}",
                 clock.time(run.last).dimmed(),
                 names(run),
                 span(took),
-                calls.count(),
+                count(calls.count(), "call"),
                 status_of(run)
             )
         }

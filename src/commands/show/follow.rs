@@ -30,14 +30,15 @@ pub(super) fn run(config: &Config, args: &Show) -> Result<u8, CommandError> {
         });
     }
     let filter = query::filter(config, args.filter.as_deref())?;
-    let (id, entries) = query::entries(config, &args.run)?;
+    let (run, entries) = query::entries(config, &args.run)?;
     let store = config.store();
     let followers = entries.iter().map(|entry| Follower::new(&store, entry));
     let mut followers = followers.collect::<Result<Vec<_>, _>>()?;
     let mut follow = Follow {
         args,
         filter,
-        run: id,
+        run: run.row.id,
+        verdict: run.verdict(),
         clock: Clock::local(),
         announced: HashSet::new(),
     };
@@ -74,6 +75,8 @@ struct Follow<'a> {
     args: &'a Show,
     filter: Option<Filter>,
     run: RunId,
+    /// What was decided about it when following began.
+    verdict: Verdict,
     clock: Clock,
     /// Steps that were announced before they settled, by session and position.
     announced: HashSet<(usize, usize)>,
@@ -113,7 +116,7 @@ impl Follow<'_> {
         let printer = Printer::of(names, &session.exchanges, options, &self.clock);
         let around = (self.filter.as_ref()).map(|_| self.story([session].into_iter(), false));
         let wanted = |step: &Step| match (&self.filter, &around) {
-            (Some(filter), Some(story)) => filter.matches_step(story, Verdict::Unjudged, step),
+            (Some(filter), Some(story)) => filter.matches_step(story, self.verdict, step),
             _ => true,
         };
         let settled = news.steps.iter().map(|at| (*at, false));
