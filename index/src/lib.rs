@@ -1,9 +1,8 @@
 //! What is derived from journals: runs, their grouping, and the questions about them.
 //!
-//! - [`engine`]: where rows are kept
+//! - [`engine`]: where derived rows are kept
 //! - [`keys`], [`rows`]: what is kept
 //! - [`formats`]: recordings in formats of other programs, in and out
-//! - [`engine`]: where derived rows are kept
 //! - [`digest`]: from the journal of a process to rows of its sessions
 //! - [`group`]: which parts of sessions make up which run
 //! - [`indexer`]: following journals

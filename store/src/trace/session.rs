@@ -18,6 +18,9 @@ const MOMENT: u64 = 1_000_000_000;
 
 /// So many frames or steps are gathered before those that are done with are let go.
 const KEPT: usize = 256;
+/// So many bytes of messages are gathered before those that are done with are let go. Of the
+/// others the oldest are then kept without their text, until half as much is left.
+const MOST_TEXT: usize = 4 << 20;
 
 /// A session in memory.
 #[derive(Debug)]
@@ -49,6 +52,10 @@ pub struct Session {
     first: u64,
     /// When its last record was written, in nanoseconds since 1970.
     pub last: u64,
+    /// How many frames or steps were left when those that are done with were let go.
+    left: usize,
+    /// Bytes of its frames.
+    text: usize,
 }
 
 impl Session {
@@ -67,6 +74,8 @@ impl Session {
             damage: Vec::new(),
             missing: 0,
             unreadable: Vec::new(),
+            left: 0,
+            text: 0,
         }
     }
 
@@ -78,6 +87,7 @@ impl Session {
         self.last = self.last.max(wall);
         match record.envelope.kind {
             Kind::Frame => {
+                self.text += payload.len();
                 self.frames.push(Frame::new(record));
                 self.steps.frame(&self.frames, self.frames.len() - 1);
             }
@@ -134,6 +144,8 @@ impl Session {
             unreadable: self.unreadable.iter().map(super::read::copy).collect(),
             first: self.first,
             last: self.last,
+            left: self.left,
+            text: self.text,
         }
     }
 
@@ -145,8 +157,26 @@ impl Session {
             self.exchanges.remove(&exchange);
         }
         self.errors.clear();
-        if self.frames.len() >= KEPT || self.steps.len() >= KEPT {
+        let gathered = self.frames.len().max(self.steps.len());
+        // What waits for an answer for ever is not looked at again with each record.
+        if gathered >= KEPT.max(2 * self.left) || self.text > MOST_TEXT {
             self.steps.compact(&mut self.frames);
+            self.left = self.frames.len().max(self.steps.len());
+            self.text = self.frames.iter().map(|f| f.record.payload.len()).sum();
+            self.drop_text();
+        }
+    }
+
+    fn drop_text(&mut self) {
+        if self.text <= MOST_TEXT / 2 {
+            return;
+        }
+        for frame in &mut self.frames {
+            self.text -= frame.record.payload.len();
+            frame.drop_text();
+            if self.text <= MOST_TEXT / 2 {
+                break;
+            }
         }
     }
 
