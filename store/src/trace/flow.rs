@@ -493,3 +493,81 @@ fn finish(session: &mut Session, watch: &mut dyn Watch) {
     let new = before..session.steps.len();
     watch.took(session, None, new, &settled);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Envelope, Flags};
+    use agent_trace_wire::frame::Framing;
+
+    /// The gaps of the sessions that are over.
+    #[derive(Default)]
+    struct Over(BTreeMap<u32, usize>);
+
+    impl Watch for Over {
+        fn took(&mut self, _: &Session, _: Option<&Taken>, _: Range<usize>, _: &[usize]) {}
+
+        fn over(&mut self, session: Session, _: (u32, u32)) {
+            let gaps = session.gaps.len();
+            self.0.insert(session.entry.session.ordinal, gaps);
+        }
+    }
+
+    struct Journal(Flow, Over, u64);
+
+    impl Journal {
+        fn record(&mut self, session: u32, kind: Kind, at: u64) {
+            self.2 += 1;
+            let envelope = Envelope {
+                kind,
+                stream: Stream::ClientToServer,
+                framing: Framing::Stray,
+                flags: Flags::default(),
+                session,
+                exchange: 0,
+                sequence: self.2,
+                wall: at,
+                monotonic: at,
+                length: 0,
+                digest: None,
+                spans: vec![],
+            };
+            let payload = match kind {
+                Kind::Gap => br#"{"reason":"queue_full","frames":1,"bytes":1}"#.to_vec(),
+                _ => b"{}".to_vec(),
+            };
+            self.0.take(Record { envelope, payload }, &mut self.1);
+        }
+    }
+
+    #[test]
+    fn what_is_lost_is_kept_once_and_belongs_to_those_that_go_on() {
+        const SECOND: u64 = 1_000_000_000;
+        let flow = Flow::new(ProcessId::from_bytes([1; 16]), true);
+        let mut journal = Journal(flow, Over::default(), 0);
+        for session in 1..=1_000 {
+            journal.record(session, Kind::Frame, SECOND);
+        }
+        journal.record(1, Kind::End, 2 * SECOND);
+        for _ in 0..50 {
+            journal.record(0, Kind::Gap, 3 * SECOND);
+        }
+        assert_eq!(journal.0.lost.len(), 50);
+        let mut touched = 0;
+        journal.0.touched(|_, _| touched += 1);
+        assert_eq!(touched, 1_000);
+        journal.record(0, Kind::Gap, 3 * SECOND);
+        touched = 0;
+        journal.0.touched(|_, _| touched += 1);
+        assert_eq!(touched, 999, "one had ended before");
+        // Of those that end one goes on after it.
+        journal.record(2, Kind::Frame, 4 * SECOND);
+        journal.record(2, Kind::End, 5 * SECOND);
+        journal.record(3, Kind::Frame, 7 * SECOND);
+        assert_eq!(journal.1.0, BTreeMap::from([(1, 0), (2, 51)]));
+        assert!(journal.0.ending.is_empty());
+        journal.0.finish(&mut journal.1);
+        assert_eq!(journal.1.0.len(), 1_000);
+        assert_eq!((journal.1.0[&3], journal.1.0[&4]), (51, 0));
+    }
+}

@@ -357,4 +357,72 @@ mod tests {
         assert_eq!(command_name(&script), "serve");
         assert_eq!(command_name(&[]), "?");
     }
+
+    fn request(number: u32, size: usize) -> Record {
+        let text = "x".repeat(size);
+        let payload = format!(r#"{{"id":{number},"method":"m","params":"{text}"}}"#);
+        let envelope = Envelope {
+            kind: Kind::Frame,
+            stream: agent_trace_model::Stream::ClientToServer,
+            framing: agent_trace_wire::frame::Framing::Newline,
+            flags: crate::journal::Flags::default(),
+            session: 1,
+            exchange: 0,
+            sequence: u64::from(number),
+            wall: u64::from(number),
+            monotonic: u64::from(number),
+            length: payload.len() as u64,
+            digest: None,
+            spans: vec![],
+        };
+        let payload = payload.into_bytes();
+        Record { envelope, payload }
+    }
+
+    /// A session with so many requests that are never answered, of which each is told of and
+    /// let go as soon as it may be; and how often that was looked for.
+    fn unanswered(count: u32, size: usize) -> (Session, usize) {
+        let process = agent_trace_model::ProcessId::from_bytes([1; 16]);
+        let session = agent_trace_model::SessionId {
+            process,
+            ordinal: 1,
+        };
+        let mut session = Session::new(SessionEntry {
+            id: super::super::run_id("w", session),
+            session,
+            http: false,
+            started: 1,
+            header: crate::journal::Header::unknown(process),
+            segments: vec![],
+            live: true,
+        });
+        let mut looked = 0;
+        for number in 0..count {
+            session.push(request(number, size));
+            session.steps.take_settled();
+            let before = session.left;
+            session.forget(0);
+            looked += usize::from(session.left != before);
+        }
+        (session, looked)
+    }
+
+    #[test]
+    fn what_waits_for_ever_is_not_looked_at_with_each_record() {
+        let (session, looked) = unanswered(20_000, 1);
+        assert_eq!(session.steps.len(), 20_000);
+        assert!(looked < 10, "{looked}");
+    }
+
+    #[test]
+    fn messages_that_wait_for_ever_take_bounded_memory() {
+        let (session, _) = unanswered(2_000, 20_000);
+        let frames = session.frames.iter();
+        let held: usize = frames.map(|frame| frame.record.payload.len()).sum();
+        assert!(held <= MOST_TEXT + 30_000, "{held}");
+        assert_eq!(session.frames.len(), 2_000);
+        // What came last is there.
+        let last = session.steps.last().unwrap();
+        assert!(last.request(&session.frames).starts_with(b"{\"id\":1999,"));
+    }
 }
