@@ -326,12 +326,7 @@ fn read(store: &Store, process: ProcessId, files: Vec<FileRow>, idle: u64) -> Up
 }
 
 /// Reads a journal in these files, and says whether any of them is not there.
-fn read_there(
-    store: &Store,
-    process: ProcessId,
-    files: Vec<FileRow>,
-    idle: u64,
-) -> (Update, bool) {
+fn read_there(store: &Store, process: ProcessId, files: Vec<FileRow>, idle: u64) -> (Update, bool) {
     let mut flow = Flow::new(process, false);
     let mut digests = Digests::new(idle);
     let mut unreadable = Vec::new();

@@ -12,6 +12,7 @@
 //! - [`local`]: questions answered from the index itself: [`listing`] (which runs),
 //!   [`finding`] (the one that is meant), [`stats`] (what tools did), `table` (what of a
 //!   row filters ask for, in memory)
+//! - `fit`: answers are cut to what can be sent
 //! - [`opening`]: from a row to the run's story
 //! - [`owner`]: one process has the index at a time
 //! - [`access`]: the way to it, whoever that is
@@ -32,6 +33,7 @@ pub mod access;
 #[cfg(unix)]
 pub mod control;
 pub mod finding;
+mod fit;
 pub mod listing;
 pub mod local;
 pub mod opening;

@@ -228,7 +228,11 @@ impl Local {
         let ids = [row.id].into_iter().chain(row.aliases.iter().copied());
         let decision = verdicts.decision(ids).cloned();
         drop(verdicts);
-        Listed { row, decision }
+        Listed {
+            row,
+            decision,
+            left_out: 0,
+        }
     }
 
     fn status(&self) -> Result<Status, EngineError> {

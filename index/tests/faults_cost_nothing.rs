@@ -12,9 +12,11 @@ mod journal;
 
 use agent_trace_index::engine::{Batch, Engine};
 use agent_trace_index::indexer::{IDLE, Indexer, verify};
+use agent_trace_index::keys;
 use agent_trace_index::listing::RunsQuery;
 use agent_trace_index::local::Local;
-use agent_trace_index::protocol::{Query, Reply};
+use agent_trace_index::protocol::{MOST_ANSWERED, Query, Reply};
+use agent_trace_index::rows::{self, RunRow};
 use agent_trace_model::exchange::Request;
 use agent_trace_model::story::Standing;
 use agent_trace_model::{Ending, Stream};
@@ -37,9 +39,8 @@ fn local(store: &Store, engine: &Arc<Faulty>) -> Local {
     Local::new(store, engine, "1.2.3", None, IDLE)
 }
 
-/// How many runs are listed.
-fn listed(local: &Local) -> usize {
-    let query = RunsQuery {
+fn all() -> RunsQuery {
+    RunsQuery {
         workspace: "default".into(),
         filter: String::new(),
         now: journal::START,
@@ -50,8 +51,12 @@ fn listed(local: &Local) -> usize {
         limit: 100,
         last: 0,
         cursor: None,
-    };
-    match local.answer(&Query::Runs(query)).unwrap() {
+    }
+}
+
+/// How many runs are listed.
+fn listed(local: &Local) -> usize {
+    match local.answer(&Query::Runs(all())).unwrap() {
         Reply::Runs(page) => page.runs.len(),
         other => panic!("{other:?}"),
     }
@@ -97,7 +102,8 @@ fn a_rebuild_that_is_interrupted_is_begun_again() {
     local(&store, &engine).refresh().unwrap();
     // Rows that stand between those that go first and those that tell what was read.
     let mut batch = Batch::default();
-    (0..10_000_u32).for_each(|number| batch.put([&b"N"[..], &number.to_be_bytes()].concat(), vec![]));
+    (0..10_000_u32)
+        .for_each(|number| batch.put([&b"N"[..], &number.to_be_bytes()].concat(), vec![]));
     engine.apply(batch).unwrap();
     for writes in 0..5 {
         engine.fail_after(writes, Fault::Refused);
@@ -106,7 +112,9 @@ fn a_rebuild_that_is_interrupted_is_begun_again() {
         let mut indexer = Indexer::new(&store, Arc::<Faulty>::clone(&engine), IDLE).unwrap();
         indexer.catch_up().unwrap();
         let left = verify::compare(&store, &*engine, IDLE).unwrap();
-        let ours = left.iter().filter(|found| !found.row.starts_with("row \"N"));
+        let ours = left
+            .iter()
+            .filter(|found| !found.row.starts_with("row \"N"));
         assert_eq!(ours.count(), 0, "after {writes} writes: {left:?}");
     }
 }
@@ -132,6 +140,53 @@ fn of_a_long_session_only_what_changed_is_written() {
     assert_eq!(local.verify().unwrap(), []);
 }
 
+#[test]
+fn a_run_that_is_too_large_to_be_sent_is_cut_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::at(folder.path());
+    let engine = Arc::new(Faulty::default());
+    let local = local(&store, &engine);
+    finished(&store, 1);
+    let Reply::Runs(page) = local.answer(&Query::Runs(all())).unwrap() else {
+        panic!("no page");
+    };
+    let mut row = page.runs[0].row.clone();
+    assert_eq!((page.runs[0].left_out, page.warnings.len()), (0, 0));
+    row.slices = vec![row.slices[0]; 100_000];
+    row.aliases = vec![row.id; 50_000];
+    row.servers = vec!["x".repeat(256); 10_000];
+    let mut batch = Batch::default();
+    batch.put(row_key(&row), rows::encode(&row));
+    engine.apply(batch).unwrap();
+    let fits = |reply: &Reply| {
+        let size = serde_json::to_vec(reply).unwrap().len() as u64;
+        assert!(size < MOST_ANSWERED, "{size}");
+    };
+    let reply = local.answer(&Query::Runs(all())).unwrap();
+    fits(&reply);
+    let Reply::Runs(page) = reply else {
+        panic!("no page");
+    };
+    let cut = &page.runs[0];
+    let kept = cut.row.slices.len() + cut.row.aliases.len() + cut.row.servers.len();
+    assert_eq!(kept as u64 + cut.left_out, 160_000);
+    assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
+    let query = Query::Run {
+        workspace: "default".into(),
+        name: "latest".into(),
+    };
+    let reply = local.answer(&query).unwrap();
+    fits(&reply);
+    let Reply::Run(found) = reply else {
+        panic!("no run");
+    };
+    assert!(found.run.left_out > 0);
+}
+
+fn row_key(row: &RunRow) -> Vec<u8> {
+    keys::run(&row.workspace, row.id)
+}
+
 /// A journal over HTTP with two sessions, each in a file of its own, and a third file.
 fn two_sessions(store: &Store) -> Journal {
     let mut journal = Journal::new(store, 1, 1, 0);
@@ -142,14 +197,20 @@ fn two_sessions(store: &Store) -> Journal {
             started: journal::START + u64::from(session),
             ..SessionOpen::default()
         };
-        journal.later(50).meta(session, 0, to, &Meta::SessionOpen(open));
+        journal
+            .later(50)
+            .meta(session, 0, to, &Meta::SessionOpen(open));
         let request = Request {
             method: "POST".into(),
             target: "/mcp".into(),
             ..Request::default()
         };
-        journal.later(5).meta(session, session, to, &Meta::Request(request));
-        journal.later(5).meta(session, session, from, &Meta::Unknown);
+        journal
+            .later(5)
+            .meta(session, session, to, &Meta::Request(request));
+        journal
+            .later(5)
+            .meta(session, session, from, &Meta::Unknown);
         journal.later(5).end(session, Ending::ClientClosed, None);
         journal.roll();
     }
@@ -192,7 +253,9 @@ fn sessions_of_a_live_process_that_are_gone_leave_the_index() {
         remove(&place.store);
         assert_eq!(place.catch_up().len(), 1, "{name}");
         assert_eq!(place.indexer.verify().unwrap(), [], "{name}");
-        journal.later(5).meta(2, 9, Stream::ClientToServer, &Meta::Unknown);
+        journal
+            .later(5)
+            .meta(2, 9, Stream::ClientToServer, &Meta::Unknown);
         place.catch_up();
         assert_eq!(place.indexer.verify().unwrap(), [], "{name}");
     }
@@ -231,7 +294,10 @@ fn a_sealed_file_that_cannot_be_read_costs_itself_and_not_the_rest() {
     // What comes then is read, and nothing else.
     journal.later(10).call(4, "read", OK);
     assert_eq!(place.indexer.catch_up().unwrap().records, 2);
-    journal.later(10).end(1, Ending::ClientClosed, Some(0)).close();
+    journal
+        .later(10)
+        .end(1, Ending::ClientClosed, Some(0))
+        .close();
     assert_eq!(place.catch_up()[0].standing, Standing::Ended);
     assert_eq!(place.indexer.verify().unwrap(), []);
 }
@@ -250,7 +316,10 @@ fn what_a_server_without_a_name_did_is_not_anothers() {
     let mut other = Journal::stdio(&place.store, 2, 9, 10);
     other.later(10).call(1, "find", OK);
     let runs = place.catch_up();
-    assert_eq!((runs.len(), &runs[0].servers[..]), (1, &["mini".to_owned()][..]));
+    assert_eq!(
+        (runs.len(), &runs[0].servers[..]),
+        (1, &["mini".to_owned()][..])
+    );
     let tools = runs[0].tally.tools.iter();
     let tools: Vec<_> = tools.map(|tool| (&tool.tool[..], tool.server)).collect();
     assert_eq!(tools, [("find", 0), ("read", u16::MAX)]);
