@@ -29,7 +29,7 @@ pub(super) struct Growing {
 
 /// What is read between records.
 enum Between {
-    Header(Header),
+    Header(Box<Header>),
     Damage(Damage),
     Unreadable(OpenError),
 }
@@ -93,7 +93,8 @@ impl Growing {
 
     fn take(&mut self, read: Records) {
         let headers = read.headers.into_iter();
-        let headers = headers.map(|(at, header)| (at, header.segment, Between::Header(header)));
+        let headers =
+            headers.map(|(at, header)| (at, header.segment, Between::Header(header.into())));
         let unreadable = read.unreadable.into_iter();
         let unreadable = unreadable.map(|(at, file, why)| (at, file, Between::Unreadable(why)));
         let damage = read.damage.into_iter();
@@ -114,7 +115,7 @@ impl Growing {
 
     fn note(&mut self, what: Between) {
         match what {
-            Between::Header(header) => self.flow.begin_file(header),
+            Between::Header(header) => self.flow.begin_file(*header),
             Between::Damage(damage) => self.flow.damage(damage),
             Between::Unreadable(error) => {
                 self.flow.cannot_read(&error);

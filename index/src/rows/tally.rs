@@ -101,11 +101,11 @@ pub struct Marks {
 
 /// Where a step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "compact::Step", into = "compact::Step")]
 pub struct StepAt {
     /// When it began, in nanoseconds since 1970.
     pub wall: u64,
     /// Its session.
-    #[serde(with = "compact::session")]
     pub session: SessionId,
     /// When it began, on the monotonic clock of the session's recorder, in nanoseconds.
     pub monotonic: u64,
