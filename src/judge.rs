@@ -3,8 +3,8 @@
 //! The command is the user's own, declared in their configuration file, and gets nothing of a
 //! recording as an argument: the run on its standard input, as `show --format json` prints it,
 //! and its id in `AGENT_TRACE_CHECKED_RUN`. It runs in the folder of the configuration file, and may
-//! take a set time. Exit status 0 means right, 1 wrong; anything else is a fault of the check, which
-//! leaves the run unjudged.
+//! take a set time. What it starts is not recorded: it would be judged in turn. Exit status 0
+//! means right, 1 wrong; anything else is a fault of the check, which leaves the run unjudged.
 //!
 //! - [`mod@command`]: running it within its bounds
 
@@ -18,18 +18,33 @@ use agent_trace_model::{Judge, RunId, Verdict};
 use agent_trace_store::state::{Decision, Entry, State};
 use agent_trace_store::{key, redact::Redactor};
 use command::Ended;
+use std::io;
+use std::sync::atomic::AtomicBool;
 use std::time::UNIX_EPOCH;
 
 /// Bytes of a reason that are kept.
 const MOST_REASON: usize = 4 << 10;
 
 /// Judges a run by the check command and records the verdict. To be called when a run has
-/// ended.
+/// ended; `at` is when that was, in nanoseconds since 1970, before it was read.
 pub(crate) fn check(
     config: &Config,
     check: &Check,
     opened: &Opened,
+    at: u64,
 ) -> Result<Decision, CommandError> {
+    let decided = check_until(config, check, opened, at, &AtomicBool::new(false))?;
+    decided.ok_or_else(|| CommandError::Output(io::ErrorKind::Interrupted.into()))
+}
+
+/// The same, unless this says to stop: then the command is ended, and nothing is recorded.
+pub(crate) fn check_until(
+    config: &Config,
+    check: &Check,
+    opened: &Opened,
+    at: u64,
+    stop: &AtomicBool,
+) -> Result<Option<Decision>, CommandError> {
     let (run, story) = (&opened.run, &opened.story);
     let steps = story.steps.iter().map(|step| StepLine::of(story, step));
     let document = RunDocument::of(run, story, steps.collect());
@@ -37,7 +52,8 @@ pub(crate) fn check(
     let root = config.store().root().to_owned();
     // The command runs in another folder.
     let root = std::path::absolute(&root).unwrap_or(root);
-    let (verdict, what, said) = match command::run(check, &root, story.id, json) {
+    let (verdict, what, said) = match command::run(check, &root, story.id, json, stop) {
+        Ok(Ended::Stopped) => return Ok(None),
         Ok(Ended::Exit { code: 0, said }) => (Verdict::Right, None, said),
         Ok(Ended::Exit { code: 1, said }) => (Verdict::Wrong, None, said),
         Ok(Ended::Exit { code, said }) => fault(format!("exit status {code}"), said),
@@ -52,7 +68,7 @@ pub(crate) fn check(
         Some(what) if said.is_empty() => format!("check error: {what}"),
         Some(what) => format!("check error: {what}: {said}"),
     };
-    append(config, story.id, verdict, reason, Judge::Check)
+    append(config, story.id, (verdict, reason), Judge::Check, at).map(Some)
 }
 
 fn fault(what: String, said: String) -> (Verdict, Option<String>, String) {
@@ -68,28 +84,34 @@ pub(crate) fn record(
     by: Judge,
 ) -> Result<Decision, CommandError> {
     let reason = redacted(config, reason.trim())?;
-    append(config, run, verdict, cut(&reason).to_owned(), by)
+    let reason = cut(&reason).to_owned();
+    append(config, run, (verdict, reason), by, now())
 }
 
 /// Records a verdict; there are no secrets in its reason any more.
 fn append(
     config: &Config,
     run: RunId,
-    verdict: Verdict,
-    reason: String,
+    (verdict, reason): (Verdict, String),
     by: Judge,
+    at: u64,
 ) -> Result<Decision, CommandError> {
-    let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
     let decision = Decision {
         run,
         verdict,
         reason,
         by,
-        at: u64::try_from(now).unwrap_or(u64::MAX),
+        at,
     };
     let state = State::of(&config.store());
     state.append(&Entry::Verdict(decision.clone()))?;
     Ok(decision)
+}
+
+/// Now, in nanoseconds since 1970.
+pub(crate) fn now() -> u64 {
+    let now = UNIX_EPOCH.elapsed().unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A text as it may be stored: redacted, unless recording is set not to be.

@@ -193,6 +193,13 @@ pub(crate) fn open_in(store: &Store, name: &str) -> Result<Opened, CommandError>
 pub(crate) fn read(store: &Store, found: Found) -> Result<Opened, CommandError> {
     let Found { run, files } = found;
     let opened = opening::open(store, &run.row, &files)?;
+    if run.left_out > 0 {
+        let _ = writeln!(
+            anstream::stderr(),
+            "{} the run is too large to be read as a whole, a part of it is left out",
+            "warning:".yellow(),
+        );
+    }
     for error in &opened.unreadable {
         let _ = writeln!(
             anstream::stderr(),

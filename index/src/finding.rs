@@ -1,6 +1,7 @@
 //! The run that is meant by a name: `latest`, an id, an id that it also goes by, or the
 //! beginning of one.
 
+use crate::fit;
 use crate::keys;
 use crate::listing::Listed;
 use crate::local::Local;
@@ -19,7 +20,7 @@ const SHORTEST: usize = 4;
 pub struct Found {
     /// The run.
     pub run: Listed,
-    /// Which files hold its sessions.
+    /// Which files hold its sessions; not all of them if [`Listed::left_out`] says so.
     pub files: Vec<SessionFiles>,
 }
 
@@ -35,7 +36,9 @@ impl Local {
         let row = row.ok_or_else(|| RunsError::NotFound(name.to_owned()))?;
         let files = opening::files(&**self.engine(), &row)?;
         let run = self.listed(row);
-        Ok(Found { run, files })
+        let mut found = Found { run, files };
+        fit::cut(&mut found);
+        Ok(found)
     }
 
     /// The newest run that is no probe; of probes alone the newest of them.

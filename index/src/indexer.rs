@@ -26,6 +26,7 @@ use crate::keys;
 use crate::rows::{FileRow, ProcessRow, SCHEMA, VersionRow, decode, encode};
 use agent_trace_model::ProcessId;
 use agent_trace_store::Store;
+use agent_trace_store::journal::reader::OpenError;
 use agent_trace_store::layout::SegmentPath;
 use agent_trace_store::trace::flow::Flow;
 use agent_trace_store::trace::is_live;
@@ -137,13 +138,13 @@ impl Indexer {
             if files.is_empty() {
                 self.growing.remove(&process);
                 progress.processes += 1;
-                writer.add(Update::Gone(process))?;
+                writer.add(Update::Gone(process));
                 self.files.done(process, Vec::new(), true);
                 continue;
             }
             if self.growing.contains_key(&process) || is_live(&files.paths(&self.store, process)) {
                 if let Some(update) = self.grow(process, &mut progress)? {
-                    writer.add(update)?;
+                    writer.add(update);
                 }
                 continue;
             }
@@ -175,6 +176,14 @@ impl Indexer {
     ) -> Result<Option<Update>, IndexError> {
         let files = self.files.of(process);
         let states = files.states(&self.store, process);
+        if let Some(growing) = self.growing.get(&process)
+            && files.are_others_before(growing.file(), |before, now| {
+                growing.still_has(&self.store, before, now)
+            })
+        {
+            // What was read of them is taken back by reading what is left.
+            self.growing.remove(&process);
+        }
         let known = self.growing.contains_key(&process);
         if !known && files.unchanged(&states) {
             return Ok(None);
@@ -193,12 +202,7 @@ impl Indexer {
             if row.is_some() && files.unchanged(&states) {
                 return Ok(None);
             }
-            let update = read(
-                process,
-                &files.paths(&self.store, process),
-                states,
-                self.idle,
-            );
+            let update = read(&self.store, process, states, self.idle);
             progress.records += update.records();
             self.files.done(process, update.files(), false);
             progress.processes += 1;
@@ -238,17 +242,12 @@ impl Indexer {
                 && let Some(row) = still_right(row, &states, settled)
             {
                 self.files.done(*process, states, settled);
-                writer.add(Update::Same(row))?;
+                writer.add(Update::Same(row));
                 continue;
             }
-            work.push((
-                *process,
-                files.paths(&self.store, *process),
-                states,
-                settled,
-            ));
+            work.push((*process, states, settled));
         }
-        let (next, idle) = (AtomicUsize::new(0), self.idle);
+        let (next, store, idle) = (AtomicUsize::new(0), &self.store, self.idle);
         let count = std::thread::available_parallelism().map_or(1, NonZero::get);
         let count = count.min(MOST_WORKERS).min(work.len());
         std::thread::scope(|scope| {
@@ -256,10 +255,10 @@ impl Indexer {
             for _ in 0..count {
                 let (done, work, next) = (done.clone(), &work, &next);
                 scope.spawn(move || {
-                    while let Some((process, paths, states, settled)) =
+                    while let Some((process, states, settled)) =
                         work.get(next.fetch_add(1, Ordering::Relaxed))
                     {
-                        let update = read(*process, paths, states.clone(), idle);
+                        let update = read(store, *process, states.clone(), idle);
                         let update = if *settled {
                             update
                         } else {
@@ -276,7 +275,7 @@ impl Indexer {
                 progress.processes += 1;
                 progress.records += update.records();
                 self.files.done(process, update.files(), settled);
-                writer.add(update)?;
+                writer.add(update);
                 if writer.waiting() >= BATCH {
                     writer.commit()?;
                 }
@@ -315,17 +314,29 @@ fn still_right(mut row: ProcessRow, now: &[FileRow], settled: bool) -> Option<Pr
     Some(row)
 }
 
-/// A finished journal, read from its beginning to its end.
-fn read(process: ProcessId, paths: &[SegmentPath], states: Vec<FileRow>, idle: u64) -> Update {
+/// A finished journal, read from its beginning to its end. Of files that are not where they
+/// were found, since they were sealed meanwhile, it is looked once more where they are.
+fn read(store: &Store, process: ProcessId, files: Vec<FileRow>, idle: u64) -> Update {
+    let (update, is_moved) = read_there(store, process, files, idle);
+    match is_moved.then(|| files_now(store, process)) {
+        Some(Ok(files)) if files.is_empty() => Update::Gone(process),
+        Some(Ok(files)) => read_there(store, process, files, idle).0,
+        _ => update,
+    }
+}
+
+/// Reads a journal in these files, and says whether any of them is not there.
+fn read_there(store: &Store, process: ProcessId, files: Vec<FileRow>, idle: u64) -> (Update, bool) {
     let mut flow = Flow::new(process, false);
     let mut digests = Digests::new(idle);
     let mut unreadable = Vec::new();
+    let mut is_moved = false;
     let mut rows = Vec::new();
-    for path in paths {
-        if let Err(error) = flow.read(path, &mut digests) {
-            let cause = std::error::Error::source(&error);
-            let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
-            unreadable.push(format!("{error}{cause}"));
+    for file in &files {
+        let path = files::path(store, process, file);
+        if let Err(error) = flow.read(&path, &mut digests) {
+            is_moved |= is_not_there(&error);
+            unreadable.push(why(&error));
         }
         rows.append(&mut digests.take_done());
     }
@@ -337,7 +348,7 @@ fn read(process: ProcessId, paths: &[SegmentPath], states: Vec<FileRow>, idle: u
     let process = ProcessRow {
         process,
         workspace: header.map_or_else(String::new, |header| header.workspace.clone()),
-        files: states,
+        files,
         finished: true,
         ended: true,
         http: flow.is_http(),
@@ -346,11 +357,23 @@ fn read(process: ProcessId, paths: &[SegmentPath], states: Vec<FileRow>, idle: u
         unreadable,
         sessions: sessions.into_iter().collect(),
     };
-    Update::Rows {
+    let update = Update::Rows {
         process,
         sessions: rows,
         all: true,
-    }
+    };
+    (update, is_moved)
+}
+
+/// Why a file cannot be read, in one line.
+fn why(error: &OpenError) -> String {
+    let cause = std::error::Error::source(error);
+    let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
+    format!("{error}{cause}")
+}
+
+fn is_not_there(error: &OpenError) -> bool {
+    matches!(error, OpenError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
 
 /// The files of a process as they are now.
@@ -360,8 +383,13 @@ fn files_now(store: &Store, process: ProcessId) -> io::Result<Vec<FileRow>> {
     Ok(files::rows(segments))
 }
 
-/// Removes all rows.
+/// Removes all rows. What says that they are right goes first, and for sure: whoever is
+/// interrupted leaves an index that the next one empties.
 fn empty(engine: &dyn Engine) -> Result<(), EngineError> {
+    let mut batch = Batch::default();
+    batch.remove(keys::version());
+    engine.apply(batch)?;
+    engine.flush()?;
     loop {
         let mut batch = Batch::default();
         engine.scan(&[], None, &mut |key, _| {
@@ -372,5 +400,33 @@ fn empty(engine: &dyn Engine) -> Result<(), EngineError> {
             return Ok(());
         }
         engine.apply(batch)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agent_trace_store::journal::Header;
+    use agent_trace_store::journal::writer::Writer;
+    use std::fs;
+
+    #[test]
+    fn a_file_that_was_sealed_since_it_was_listed_is_read_where_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let process = ProcessId::from_bytes([7; 16]);
+        drop(Writer::create(&store, Header::unknown(process)).unwrap());
+        let listed = files_now(&store, process).unwrap();
+        // Both forms begin with the same header; that is all that is read here.
+        let name = SegmentPath::name(process, 1, false);
+        let day = store.day("2026-11-30");
+        store.make(&day).unwrap();
+        let sealed = day.join(SegmentPath::name(process, 1, true));
+        fs::rename(store.live().join(name), &sealed).unwrap();
+        let update = read(&store, process, listed.clone(), IDLE);
+        assert_eq!(update.files()[0].folder, "2026-11-30");
+        fs::remove_file(sealed).unwrap();
+        let update = read(&store, process, listed, IDLE);
+        assert!(matches!(update, Update::Gone(gone) if gone == process));
     }
 }

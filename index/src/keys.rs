@@ -119,12 +119,6 @@ pub fn unreadable(process: ProcessId) -> Vec<u8> {
     of_process(kind::UNREADABLE, process)
 }
 
-/// The prefix of a process's sessions.
-#[must_use]
-pub fn sessions_of(process: ProcessId) -> Vec<u8> {
-    of_process(kind::SESSION, process)
-}
-
 /// The key of a session.
 #[must_use]
 pub fn session(session: SessionId) -> Vec<u8> {

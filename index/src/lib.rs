@@ -1,9 +1,8 @@
 //! What is derived from journals: runs, their grouping, and the questions about them.
 //!
-//! - [`engine`]: where rows are kept
+//! - [`engine`]: where derived rows are kept
 //! - [`keys`], [`rows`]: what is kept
 //! - [`formats`]: recordings in formats of other programs, in and out
-//! - [`engine`]: where derived rows are kept
 //! - [`digest`]: from the journal of a process to rows of its sessions
 //! - [`group`]: which parts of sessions make up which run
 //! - [`indexer`]: following journals
@@ -13,6 +12,7 @@
 //! - [`local`]: questions answered from the index itself: [`listing`] (which runs),
 //!   [`finding`] (the one that is meant), [`stats`] (what tools did), `table` (what of a
 //!   row filters ask for, in memory)
+//! - `fit`: answers are cut to what can be sent
 //! - [`opening`]: from a row to the run's story
 //! - [`owner`]: one process has the index at a time
 //! - [`access`]: the way to it, whoever that is
@@ -33,6 +33,7 @@ pub mod access;
 #[cfg(unix)]
 pub mod control;
 pub mod finding;
+mod fit;
 pub mod listing;
 pub mod local;
 pub mod opening;

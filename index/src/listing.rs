@@ -4,10 +4,10 @@
 //! Before that the word filters of its files are asked. Runs are looked at in blocks, those
 //! that have to be opened on all processors.
 
+use crate::fit::{Fit, Warnings};
 use crate::keys::{self, kind};
 use crate::local::Local;
 use crate::opening::{self, SessionFiles};
-use crate::protocol::Fit;
 use crate::rows::{self, RunRow};
 use crate::runs::RunsError;
 use crate::table::{Facts, Names};
@@ -26,8 +26,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many runs are looked at together.
 const BLOCK: usize = 256;
-/// The most files that are told of that cannot be read.
-const MOST_WARNINGS: usize = 100;
 /// The most runs of a page.
 pub const MOST: usize = 1_000;
 
@@ -82,6 +80,9 @@ pub struct Listed {
     pub row: RunRow,
     /// What was decided about it, if anything was.
     pub decision: Option<Decision>,
+    /// How many entries of its lists are left out, since it would be too large to be sent.
+    #[serde(default)]
+    pub left_out: u64,
 }
 
 impl Listed {
@@ -239,27 +240,45 @@ impl Local {
             words,
             holding: Mutex::default(),
         };
-        let limit = query.limit.clamp(1, MOST);
-        let (mut page, mut fit) = (RunsPage::default(), Fit::default());
+        let (mut page, mut warnings) = (RunsPage::default(), Warnings::default());
         if query.cursor.is_none() {
-            self.unreadable(&mut page.warnings)?;
+            self.unreadable(&mut warnings)?;
         }
-        let mut cursor = query.cursor;
+        self.fill(&mut page, &asked, &mut warnings)?;
+        page.warnings = warnings.lines();
+        Ok(page)
+    }
+
+    fn fill(
+        &self,
+        page: &mut RunsPage,
+        asked: &Asked<'_>,
+        warnings: &mut Warnings,
+    ) -> Result<(), RunsError> {
+        let limit = asked.query.limit.clamp(1, MOST);
+        let mut fit = Fit::default();
+        let mut cursor = asked.query.cursor;
         loop {
-            let (looked, more) = self.look(&asked, &mut cursor, BLOCK.min(limit.max(16) * 2))?;
-            for (at, run, is) in self.decide(&asked, looked, &mut page.warnings) {
+            let (looked, more) = self.look(asked, &mut cursor, BLOCK.min(limit.max(16) * 2))?;
+            for (at, mut run, is) in self.decide(asked, looked, warnings) {
                 if !is {
                     continue;
                 }
-                if page.runs.len() == limit || !fit.takes(&run) {
-                    return Ok(page);
+                if page.runs.len() == limit || !fit.takes(&mut run) {
+                    return Ok(());
+                }
+                if run.left_out > 0 {
+                    warnings.tell(&format!(
+                        "run {}: it is too large, {} entries of its lists are left out",
+                        run.row.id, run.left_out
+                    ));
                 }
                 page.cursor = Some(at);
                 page.runs.push(run);
             }
             if !more {
                 page.cursor = None;
-                return Ok(page);
+                return Ok(());
             }
         }
     }
@@ -330,11 +349,12 @@ impl Local {
     }
 
     /// Why files cannot be read.
-    fn unreadable(&self, warnings: &mut Vec<String>) -> Result<(), RunsError> {
+    fn unreadable(&self, warnings: &mut Warnings) -> Result<(), RunsError> {
         self.engine()
             .scan(&[kind::UNREADABLE], None, &mut |_, why| {
-                warnings.extend(rows::decode::<Vec<String>>(why).unwrap_or_default());
-                warnings.len() < MOST_WARNINGS
+                let why = rows::decode::<Vec<String>>(why).unwrap_or_default();
+                why.iter().for_each(|why| warnings.tell(why));
+                true
             })?;
         Ok(())
     }
@@ -369,7 +389,7 @@ impl Local {
         &self,
         asked: &Asked<'_>,
         looked: Vec<(Cursor, Looked)>,
-        warnings: &mut Vec<String>,
+        warnings: &mut Warnings,
     ) -> Vec<(Cursor, Listed, bool)> {
         let threads = std::thread::available_parallelism().map_or(1, Into::into);
         let open = looked.iter().filter(|(_, looked)| !looked.sure);
@@ -389,7 +409,7 @@ impl Local {
         };
         let told = decided.into_iter().map(|(at, run, is)| {
             let is = is.unwrap_or_else(|error| {
-                warnings.push(format!("run {}: {error}", run.row.id));
+                warnings.tell(&format!("run {}: {error}", run.row.id));
                 false
             });
             (at, run, is)

@@ -3,7 +3,7 @@
 use crate::engine::{Engine, EngineError};
 use crate::indexer::events::Events;
 use crate::indexer::verify::Difference;
-use crate::indexer::{Indexer, Progress};
+use crate::indexer::{IndexError, Indexer, Progress};
 use crate::listing::Listed;
 use crate::protocol::{Query, Reply, Status};
 use crate::rows::RunRow;
@@ -15,7 +15,7 @@ use agent_trace_store::Store;
 use agent_trace_store::state::Verdicts;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The index, opened in this process. Clones are the same one.
@@ -129,12 +129,7 @@ impl Local {
     /// # Errors
     /// When the journals cannot be listed, or the index cannot be written.
     pub fn refresh(&self) -> Result<Progress, RunsError> {
-        let mut indexer = self.indexer()?;
-        let progress = match &mut *indexer {
-            Some(indexer) => indexer.catch_up()?,
-            None => Progress::default(),
-        };
-        drop(indexer);
+        let progress = self.index(Indexer::catch_up)?;
         let mut verdicts = self
             .inner
             .verdicts
@@ -152,11 +147,7 @@ impl Local {
     /// # Errors
     /// As [`Local::refresh`].
     pub fn rebuild(&self) -> Result<Progress, RunsError> {
-        let mut indexer = self.indexer()?;
-        Ok(match &mut *indexer {
-            Some(indexer) => indexer.rebuild()?,
-            None => Progress::default(),
-        })
+        self.index(Indexer::rebuild)
     }
 
     /// Compares the index with one that is made anew in memory.
@@ -164,11 +155,7 @@ impl Local {
     /// # Errors
     /// As [`Local::refresh`].
     pub fn verify(&self) -> Result<Vec<Difference>, RunsError> {
-        let mut indexer = self.indexer()?;
-        Ok(match &mut *indexer {
-            Some(indexer) => indexer.verify()?,
-            None => Vec::new(),
-        })
+        self.index(Indexer::verify)
     }
 
     /// Keeps the index up to date until this says to stop; blocks meanwhile.
@@ -191,20 +178,22 @@ impl Local {
         Ok(())
     }
 
-    /// What brings the index up to date, made when it is first needed.
-    fn indexer(&self) -> Result<MutexGuard<'_, Option<Indexer>>, RunsError> {
-        let indexer = self.inner.indexer.lock();
-        let mut indexer = indexer.unwrap_or_else(|poisoned| {
-            // A fault of ours: what it knew may be wrong.
-            let mut indexer = poisoned.into_inner();
-            *indexer = None;
-            indexer
-        });
-        if indexer.is_none() {
-            let engine = Arc::clone(self.engine());
-            *indexer = Some(Indexer::new(self.store(), engine, self.inner.idle)?);
-        }
-        Ok(indexer)
+    /// Has something done by what brings the index up to date, which is made when it is first
+    /// needed. After an error, or a fault of ours, it may know of things that are not in the
+    /// index: the next one begins with what is.
+    fn index<T>(
+        &self,
+        work: impl FnOnce(&mut Indexer) -> Result<T, IndexError>,
+    ) -> Result<T, RunsError> {
+        let place = self.inner.indexer.lock();
+        let mut place = place.unwrap_or_else(PoisonError::into_inner);
+        let mut indexer = match place.take() {
+            Some(indexer) => indexer,
+            None => Indexer::new(self.store(), Arc::clone(self.engine()), self.inner.idle)?,
+        };
+        let done = work(&mut indexer)?;
+        *place = Some(indexer);
+        Ok(done)
     }
 
     /// Has what filters ask for in memory from now on: for a process that lives long.
@@ -239,7 +228,11 @@ impl Local {
         let ids = [row.id].into_iter().chain(row.aliases.iter().copied());
         let decision = verdicts.decision(ids).cloned();
         drop(verdicts);
-        Listed { row, decision }
+        Listed {
+            row,
+            decision,
+            left_out: 0,
+        }
     }
 
     fn status(&self) -> Result<Status, EngineError> {

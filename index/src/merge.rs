@@ -156,8 +156,11 @@ impl<'a> Sum<'a> {
     }
 
     fn server(&self, session: &SessionRow) -> u16 {
-        let at = self.servers.binary_search(&session.server).unwrap_or(0);
-        u16::try_from(at).unwrap_or(u16::MAX)
+        // One without a name is not among them, and is not to be taken for the first.
+        let at = self.servers.binary_search(&session.server);
+        at.ok()
+            .and_then(|at| u16::try_from(at).ok())
+            .unwrap_or(u16::MAX)
     }
 
     fn crashed(&mut self, session: &SessionRow) {

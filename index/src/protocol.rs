@@ -20,17 +20,15 @@ use crate::listing::{RunsPage, RunsQuery};
 use crate::stats::Stats;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::io;
 
 /// The version that is spoken here. Raised when a process of another version would
 /// misunderstand what it is told.
 pub const VERSION: u32 = 1;
 /// No request is longer, in bytes.
 pub const MOST_ASKED: u64 = 256 << 10;
-/// No answer is longer, in bytes. Pages are cut to fit; see [`Fit`].
+/// No answer is longer, in bytes. What is longer is cut: pages end sooner, and of a run that is larger
+/// by itself entries are left out ([`crate::listing::Listed::left_out`]).
 pub const MOST_ANSWERED: u64 = 4 << 20;
-/// What a page may take of an answer, in bytes: the rest is for what stands around it.
-const MOST_OF_A_PAGE: usize = (MOST_ANSWERED as usize) - (64 << 10);
 
 /// A question. Each is answered by one function of [`crate::local`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,69 +143,9 @@ pub(crate) struct Answer {
     pub(crate) error: Option<String>,
 }
 
-/// Counts what the rows of a page take, so that the page ends before it is too long to be
-/// sent. Pages that are not sent are cut alike.
-#[derive(Debug)]
-pub struct Fit {
-    left: usize,
-    is_empty: bool,
-}
-
-impl Default for Fit {
-    fn default() -> Self {
-        Self {
-            left: MOST_OF_A_PAGE,
-            is_empty: true,
-        }
-    }
-}
-
-impl Fit {
-    /// Whether this row still fits, which then counts as taken. The first always does, since
-    /// the page after it would be the same again: rows are to be bounded where they are made.
-    pub fn takes(&mut self, row: &impl Serialize) -> bool {
-        let mut counter = Counter(0);
-        let counted = serde_json::to_writer(&mut counter, row);
-        let (size, fits) = match self.left.checked_sub(counter.0 + 1) {
-            Some(left) if counted.is_ok() => (left, true),
-            _ => (0, self.is_empty),
-        };
-        self.left = size;
-        self.is_empty = false;
-        fits
-    }
-}
-
-/// Counts the bytes that are written.
-struct Counter(usize);
-
-impl io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_page_ends_before_it_is_too_long() {
-        let row = "x".repeat(1 << 20);
-        let mut fit = Fit::default();
-        let taken: Vec<bool> = (0..5).map(|_| fit.takes(&row)).collect();
-        assert_eq!(taken, [true, true, true, false, false]);
-        // A row that is too large by itself comes alone.
-        let row = "x".repeat(9 << 20);
-        let mut fit = Fit::default();
-        assert!(fit.takes(&row));
-        assert!(!fit.takes(&"x"));
-    }
 
     #[test]
     fn queries_and_replies_look_as_described() {

@@ -1,5 +1,6 @@
 //! Calls, errors, times and bytes of each tool over many runs.
 
+use crate::fit::{Fit, Warnings};
 use crate::listing::{MOST, RunsQuery};
 use crate::local::Local;
 use crate::rows::Sketch;
@@ -53,7 +54,8 @@ pub struct ToolStats {
 impl Local {
     /// What tools did in all runs that match; page size and cursor do not count.
     pub(crate) fn stats(&self, query: &RunsQuery) -> Result<Stats, RunsError> {
-        let mut stats = Stats::default();
+        let (mut stats, mut warnings) = (Stats::default(), Warnings::default());
+        let mut beyond = 0;
         let mut tools: BTreeMap<(String, String), (ToolStats, Sketch)> = BTreeMap::new();
         let mut query = RunsQuery {
             limit: MOST,
@@ -62,7 +64,7 @@ impl Local {
         };
         loop {
             let page = self.runs(&query)?;
-            stats.warnings.extend(page.warnings);
+            page.warnings.iter().for_each(|line| warnings.tell(line));
             for run in &page.runs {
                 stats.runs += 1;
                 stats.failed += u64::from(run.failed());
@@ -70,6 +72,7 @@ impl Local {
                     let server = run.row.servers.get(usize::from(tool.server));
                     let key = (server.cloned().unwrap_or_default(), tool.tool.clone());
                     if tools.len() >= MOST_TOOLS && !tools.contains_key(&key) {
+                        beyond += tool.calls;
                         continue;
                     }
                     let (told, sketch) = tools.entry(key).or_default();
@@ -98,7 +101,21 @@ impl Local {
                 p99: sketch.quantile(0.99),
                 ..told
             });
-        stats.tools = told.collect();
+        let mut fit = Fit::default();
+        for mut tool in told {
+            if fit.takes(&mut tool) {
+                stats.tools.push(tool);
+            } else {
+                beyond += tool.calls;
+            }
+        }
+        if beyond > 0 {
+            let told = stats.tools.len();
+            warnings.tell(&format!(
+                "{beyond} calls are of other tools than these {told}: a filter leaves fewer"
+            ));
+        }
+        stats.warnings = warnings.lines();
         Ok(stats)
     }
 }

@@ -387,8 +387,14 @@ impl Engine for Watched {
         };
         let runs = |change: &&(Vec<u8>, Option<Vec<u8>>)| change.0.first() == Some(&kind::RUN);
         let changed: Vec<_> = batch.changes.iter().filter(runs).cloned().collect();
-        self.engine.apply(batch)?;
-        known.apply(&changed);
+        match self.engine.apply(batch) {
+            Ok(()) => known.apply(&changed),
+            // Whether the rows were changed is not known: they are read anew.
+            Err(error) => {
+                *table = None;
+                return Err(error);
+            }
+        }
         Ok(())
     }
 

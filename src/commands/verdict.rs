@@ -28,7 +28,8 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
                            settings",
                 });
             };
-            judge::check(config, &check, &query::open(config, &args.run)?)?
+            let at = judge::now();
+            judge::check(config, &check, &query::open(config, &args.run)?, at)?
         }
     };
     match args.format {

@@ -84,7 +84,11 @@ fn ask(store: &Store, command: &str) -> Result<Said, ClientError> {
         .enable_all()
         .build()
         .and_then(|runtime| {
-            runtime.block_on(control::talk(&socket, control::command(command), PATIENCE))
+            runtime.block_on(control::talk(
+                &socket,
+                control::command(command),
+                Some(PATIENCE),
+            ))
         });
     let line = said.map_err(|error| ClientError::Silent(holder, error))?;
     let answer: Answer = serde_json::from_str(&line).map_err(|_| ClientError::Unknown)?;

@@ -55,9 +55,8 @@ async fn own_once(
     let stop = Arc::new(AtomicBool::new(false));
     // Stops when this is dropped, however that comes about.
     let _stops = Stop(Arc::clone(&stop));
-    let (judging, stops) = (owner.local().clone(), Arc::clone(&stop));
-    let of = Arc::clone(daemon);
-    tokio::task::spawn_blocking(move || super::judging::follow(&of, &judging, &stops));
+    let (of, stops) = (Arc::clone(daemon), Arc::clone(&stop));
+    tokio::task::spawn_blocking(move || super::judging::follow(&of, &stops));
     let following = owner.local().clone();
     let mut follows = tokio::task::spawn_blocking(move || following.follow(&stop));
     daemon

@@ -1,10 +1,11 @@
 //! Running the check command within its bounds: of time, and of what it may say.
 
-use crate::config::{Check, ENV_STORE};
+use crate::config::{Check, ENV_STORE, ENV_SWITCH};
 use agent_trace_model::RunId;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -27,13 +28,29 @@ const LINGER: Duration = Duration::from_millis(200);
 /// How the command ended, and the end of what it said, with the secrets in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    Exit { code: i32, said: String },
-    Signal { number: i32, said: String },
-    TooLong { said: String },
+    Exit {
+        code: i32,
+        said: String,
+    },
+    Signal {
+        number: i32,
+        said: String,
+    },
+    TooLong {
+        said: String,
+    },
+    /// It was told to.
+    Stopped,
 }
 
-/// Runs the command.
-pub(super) fn run(check: &Check, store: &Path, run: RunId, story: Vec<u8>) -> io::Result<Ended> {
+/// Runs the command until it ends, or this says to stop.
+pub(super) fn run(
+    check: &Check,
+    store: &Path,
+    run: RunId,
+    story: Vec<u8>,
+    stop: &AtomicBool,
+) -> io::Result<Ended> {
     let (program, arguments) = check
         .command
         .split_first()
@@ -44,6 +61,7 @@ pub(super) fn run(check: &Check, store: &Path, run: RunId, story: Vec<u8>) -> io
         .env(ENV_RUN, run.to_string())
         .env(ENV_STORE, store)
         .current_dir(&check.folder)
+        .env(ENV_SWITCH, "off")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -57,9 +75,12 @@ pub(super) fn run(check: &Check, store: &Path, run: RunId, story: Vec<u8>) -> io
     }
     let out = child.stdout.take().map(collect);
     let errors = child.stderr.take().map(collect);
-    let status = wait(&mut child, check.timeout)?;
+    let status = wait(&mut child, check.timeout, stop)?;
     // What is left of its group ends with it.
     kill(&mut child, status.is_some());
+    if status.is_none() && stop.load(Ordering::Relaxed) {
+        return Ok(Ended::Stopped);
+    }
     let until = Instant::now() + LINGER;
     let (out, errors) = (gather(out.as_ref(), until), gather(errors.as_ref(), until));
     let said = if out.trim().is_empty() { errors } else { out };
@@ -76,13 +97,14 @@ pub(super) fn run(check: &Check, store: &Path, run: RunId, story: Vec<u8>) -> io
 }
 
 /// Waits for its end; none where that did not come in time.
-fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+fn wait(child: &mut Child, limit: Duration, stop: &AtomicBool) -> io::Result<Option<ExitStatus>> {
     let until = Instant::now().checked_add(limit);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if until.is_some_and(|until| Instant::now() >= until) {
+        let is_late = until.is_some_and(|until| Instant::now() >= until);
+        if is_late || stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
         thread::sleep(TICK);
@@ -202,7 +224,9 @@ mod tests {
             timeout,
         };
         let run = RunId::from_digest([1; 16]);
-        match super::run(&check, Path::new("/data"), run, vec![b'x'; 1 << 20]).unwrap() {
+        let never = AtomicBool::new(false);
+        let story = vec![b'x'; 1 << 20];
+        match super::run(&check, Path::new("/data"), run, story, &never).unwrap() {
             Ended::Exit { code, said } => Ended::Exit {
                 code,
                 said: reason(&said),
@@ -214,6 +238,7 @@ mod tests {
             Ended::TooLong { said } => Ended::TooLong {
                 said: reason(&said),
             },
+            Ended::Stopped => Ended::Stopped,
         }
     }
 
@@ -228,8 +253,8 @@ mod tests {
         assert_eq!(of("echo log >&2", LONG), Ended::Exit { code: 0, said });
         let said = "1048576".into();
         assert_eq!(of("wc -c", LONG), Ended::Exit { code: 0, said });
-        let said = format!("{} /data", RunId::from_digest([1; 16]));
-        let script = "echo $AGENT_TRACE_CHECKED_RUN $AGENT_TRACE_DIR";
+        let said = format!("{} /data off", RunId::from_digest([1; 16]));
+        let script = "echo $AGENT_TRACE_CHECKED_RUN $AGENT_TRACE_DIR $AGENT_TRACE";
         assert_eq!(of(script, LONG), Ended::Exit { code: 0, said });
         let said = String::new();
         assert_eq!(of("kill -9 $$", LONG), Ended::Signal { number: 9, said });
@@ -270,5 +295,16 @@ mod tests {
         let ended = of("sleep 100 & echo done", LONG);
         assert_eq!(ended, Ended::Exit { code: 0, said });
         assert!(began.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn it_ends_when_it_is_told_to() {
+        let check = Check {
+            command: ["sh", "-c", "sleep 100"].map(String::from).to_vec(),
+            timeout: LONG,
+        };
+        let (run, stop) = (RunId::from_digest([1; 16]), AtomicBool::new(true));
+        let ended = super::run(&check, Path::new("/data"), run, vec![], &stop);
+        assert_eq!(ended.unwrap(), Ended::Stopped);
     }
 }

@@ -13,10 +13,15 @@ use tokio::net::UnixStream;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Says a line to whoever listens on a socket, and returns the line that it answers with.
+/// Without `patience` it is waited for as long as somebody is there.
 ///
 /// # Errors
 /// When nobody listens there, or what is answered is no line.
-pub async fn talk(socket: &Path, mut line: String, patience: Duration) -> io::Result<String> {
+pub async fn talk(
+    socket: &Path,
+    mut line: String,
+    patience: Option<Duration>,
+) -> io::Result<String> {
     line.push('\n');
     let talk = async {
         let stream = UnixStream::connect(socket).await?;
@@ -32,7 +37,19 @@ pub async fn talk(socket: &Path, mut line: String, patience: Duration) -> io::Re
             Err(io::ErrorKind::UnexpectedEof.into())
         }
     };
-    tokio::time::timeout(patience, talk).await?
+    match patience {
+        Some(patience) => tokio::time::timeout(patience, talk).await?,
+        None => talk.await,
+    }
+}
+
+/// How long an answer to this may take. How long it takes to read everything anew depends on
+/// how much there is; whoever does it and ends closes the socket.
+fn patience(query: &Query) -> Option<Duration> {
+    match query {
+        Query::Rebuild | Query::Verify => None,
+        _ => Some(PATIENCE),
+    }
 }
 
 /// Whether the other side is the same user's, or the system's.
@@ -80,7 +97,7 @@ impl Remote {
 
     async fn answer(&self, query: &Query) -> Result<Reply, RunsError> {
         let pid = self.pid;
-        let said = talk(&self.socket, line(None, Some(query)), PATIENCE).await;
+        let said = talk(&self.socket, line(None, Some(query)), patience(query)).await;
         let said = said.map_err(|source| match source.kind() {
             io::ErrorKind::NotFound
             | io::ErrorKind::ConnectionRefused
@@ -111,5 +128,17 @@ impl Remote {
 impl Runs for Remote {
     fn ask(&self, query: Query) -> Asked<'_> {
         Box::pin(async move { self.answer(&query).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_reads_everything_anew_is_waited_for() {
+        assert_eq!(patience(&Query::Rebuild), None);
+        assert_eq!(patience(&Query::Verify), None);
+        assert_eq!(patience(&Query::Status), Some(PATIENCE));
     }
 }

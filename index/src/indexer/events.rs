@@ -1,6 +1,5 @@
 //! Waiting for something to happen in the journals.
 
-use super::{IndexError, Indexer, Progress};
 use agent_trace_store::Store;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,33 +78,5 @@ impl Events {
                 }
             }
         }
-    }
-}
-
-impl Indexer {
-    /// Keeps the index up to date until this says to stop; blocks meanwhile. `each` is told
-    /// what was done whenever there was anything to do.
-    ///
-    /// # Errors
-    /// When the index cannot be written. That journals cannot be listed for a moment is no
-    /// reason to stop.
-    pub fn follow(
-        &mut self,
-        stop: &AtomicBool,
-        mut each: impl FnMut(&Progress),
-    ) -> Result<(), IndexError> {
-        let events = Events::new(&self.store);
-        while !stop.load(Ordering::Relaxed) {
-            match self.catch_up() {
-                Ok(progress) if progress.processes > 0 => each(&progress),
-                Ok(_) => {}
-                Err(IndexError::Store(error)) => {
-                    tracing::warn!("the journals cannot be listed: {error}");
-                }
-                Err(error) => return Err(error),
-            }
-            events.wait(stop);
-        }
-        Ok(())
     }
 }

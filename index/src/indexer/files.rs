@@ -38,6 +38,15 @@ pub(super) struct Files {
     unsaved: bool,
 }
 
+/// The journals that are not sealed.
+#[derive(Debug, Default)]
+struct Journals {
+    /// When their folder was changed, before they were listed; none where there is none.
+    changed: Option<u64>,
+    /// All of them, unless that nothing was added is enough to know.
+    listed: Option<Vec<(ProcessId, FileRow)>>,
+}
+
 /// The files of a process.
 #[derive(Debug)]
 pub(super) struct Of {
@@ -70,32 +79,61 @@ impl Files {
 
     /// The processes of which something may be new.
     pub(super) fn look(&mut self, store: &Store) -> io::Result<BTreeSet<ProcessId>> {
-        let folders: BTreeMap<String, u64> = store.folders()?.into_iter().collect();
-        let gone = self
-            .folders
-            .keys()
-            .filter(|name| !folders.contains_key(*name));
+        let journals = self.look_at_journals(store)?;
+        self.look_at_days(store, journals)
+    }
+
+    /// Journals are looked at first: one that is sealed meanwhile is then seen in either place,
+    /// and not in none. Where there are few, each is looked at even if nothing was added.
+    fn look_at_journals(&self, store: &Store) -> io::Result<Journals> {
+        let mut journals = Journals::default();
+        let mut folders = store.folders()?.into_iter();
+        let Some((_, changed)) = folders.find(|(name, _)| name == LIVE) else {
+            return Ok(journals);
+        };
+        journals.changed = Some(changed);
+        let is_new = self.folders.get(LIVE) != Some(&changed);
+        let are_few = |there: &BTreeSet<ProcessId>| there.len() <= FEW;
+        if !is_new && !self.places.get(LIVE).is_none_or(are_few) {
+            return Ok(journals);
+        }
+        let files = store.segments_in(LIVE)?;
+        let few = !is_new || files.len() <= FEW;
+        let rows = files.into_iter().filter_map(|file| {
+            let known = (!few).then(|| self.known_file(&file)).flatten();
+            Some((file.process, known.or_else(|| row(&file, LIVE))?))
+        });
+        journals.listed = Some(rows.collect());
+        Ok(journals)
+    }
+
+    fn look_at_days(
+        &mut self,
+        store: &Store,
+        journals: Journals,
+    ) -> io::Result<BTreeSet<ProcessId>> {
+        let mut folders: BTreeMap<String, u64> = store.folders()?.into_iter().collect();
+        // As it was before it was read.
+        folders.remove(LIVE);
+        folders.extend(journals.changed.map(|changed| (LIVE.to_owned(), changed)));
+        let gone = self.folders.keys();
+        let gone = gone.filter(|name| !folders.contains_key(*name));
         let mut read: BTreeSet<String> = gone.cloned().collect();
-        for (name, changed) in &folders {
-            if self.folders.get(name) != Some(changed) {
-                read.insert(name.clone());
-            }
-        }
         let mut listed: BTreeMap<ProcessId, Vec<FileRow>> = BTreeMap::new();
-        for name in &read {
-            let files = store.segments_in(name)?;
-            let few = name != LIVE || files.len() <= FEW;
-            for file in files {
-                let process = file.process;
-                let known = (name == LIVE && !few)
-                    .then(|| self.known_file(&file))
-                    .flatten();
-                let row = known.or_else(|| row(&file, name));
-                listed.entry(process).or_default().extend(row);
+        for (name, changed) in &folders {
+            if name != LIVE && self.folders.get(name) != Some(changed) {
+                read.insert(name.clone());
+                for file in store.segments_in(name)? {
+                    let process = file.process;
+                    listed.entry(process).or_default().extend(row(&file, name));
+                }
             }
         }
-        if !read.contains(LIVE) && folders.contains_key(LIVE) {
-            self.look_at_journals(store, &mut listed, &mut read)?;
+        if let Some(journals) = journals.listed {
+            read.insert(LIVE.to_owned());
+            for (process, row) in journals {
+                listed.entry(process).or_default().push(row);
+            }
         }
         let mut new = self.compare(&read, &listed);
         new.extend(&self.unfinished);
@@ -109,24 +147,6 @@ impl Files {
         self.folders.retain(|name, _| folders.contains_key(name));
         self.unsaved |= before != self.folders.len();
         Ok(new)
-    }
-
-    /// Nothing was added; where there are few journals, each is looked at nevertheless.
-    fn look_at_journals(
-        &self,
-        store: &Store,
-        listed: &mut BTreeMap<ProcessId, Vec<FileRow>>,
-        read: &mut BTreeSet<String>,
-    ) -> io::Result<()> {
-        if self.places.get(LIVE).is_some_and(|there| there.len() > FEW) {
-            return Ok(());
-        }
-        read.insert(LIVE.to_owned());
-        for file in store.segments_in(LIVE)? {
-            let process = file.process;
-            listed.entry(process).or_default().extend(row(&file, LIVE));
-        }
-        Ok(())
     }
 
     fn known_file(&self, path: &SegmentPath) -> Option<FileRow> {
@@ -247,6 +267,20 @@ impl Of {
         self.now.iter().map(state).collect()
     }
 
+    /// Whether what was read of the files before this number holds no more: one is gone, or
+    /// is another than it was. One that was sealed may be known still.
+    pub(super) fn are_others_before(
+        &self,
+        number: u32,
+        still: impl Fn(&FileRow, &FileRow) -> bool,
+    ) -> bool {
+        let before = self.known.iter().filter(|file| file.number < number);
+        before.clone().any(|file| {
+            let now = self.now.iter().find(|now| now.number == file.number);
+            !now.is_some_and(|now| still(file, now))
+        })
+    }
+
     /// Whether they were read as they are now.
     pub(super) fn unchanged(&self, now: &[FileRow]) -> bool {
         self.known == now
@@ -300,5 +334,42 @@ impl FileRow {
     #[must_use]
     pub fn is_journal(&self) -> bool {
         self.folder == LIVE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_journal_that_is_sealed_during_the_look_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let process = ProcessId::from_bytes([7; 16]);
+        let day = store.day("2026-11-30");
+        let journal = store.live().join(SegmentPath::name(process, 1, false));
+        store.make(&store.live()).unwrap();
+        store.make(&day).unwrap();
+        fs::write(&journal, "x").unwrap();
+        let mut files = Files::default();
+        assert!(files.look(&store).unwrap().contains(&process));
+        files.done(process, files.of(process).now, true);
+
+        let journals = files.look_at_journals(&store).unwrap();
+        let sealed = day.join(SegmentPath::name(process, 1, true));
+        fs::rename(&journal, &sealed).unwrap();
+        assert!(
+            files
+                .look_at_days(&store, journals)
+                .unwrap()
+                .contains(&process)
+        );
+        let paths = files.of(process).paths(&store, process);
+        assert_eq!(paths[0].path, sealed);
+
+        fs::remove_file(sealed).unwrap();
+        files.look(&store).unwrap();
+        assert!(files.of(process).is_empty());
     }
 }

@@ -1,11 +1,14 @@
 //! A journal that is being written.
 
+use super::files::path;
 use super::write::Update;
 use crate::digest::Digests;
 use crate::rows::{FileRow, ProcessRow};
 use agent_trace_model::ProcessId;
 use agent_trace_store::Store;
-use agent_trace_store::journal::reader::OpenError;
+use agent_trace_store::journal::reader::{Damage, OpenError, Segment};
+use agent_trace_store::journal::{Header, Kind};
+use agent_trace_store::layout::SegmentPath;
 use agent_trace_store::trace::flow::Flow;
 use agent_trace_store::trace::tail::{Records, Tail};
 use std::collections::BTreeSet;
@@ -18,8 +21,17 @@ pub(super) struct Growing {
     flow: Flow,
     digests: Digests,
     sessions: BTreeSet<u32>,
+    /// Files that cannot be read, and why.
+    unreadable: Vec<String>,
     /// What was written of it before.
     written: Option<ProcessRow>,
+}
+
+/// What is read between records.
+enum Between {
+    Header(Box<Header>),
+    Damage(Damage),
+    Unreadable(OpenError),
 }
 
 impl Growing {
@@ -31,6 +43,7 @@ impl Growing {
             flow: Flow::new(process, true),
             digests: Digests::new(idle),
             sessions: BTreeSet::new(),
+            unreadable: Vec::new(),
             written: None,
         }
     }
@@ -38,6 +51,23 @@ impl Growing {
     /// How many records were read.
     pub(super) fn records(&self) -> u64 {
         self.flow.counts().0
+    }
+
+    /// The number of the file that is read; those before it were read to their end.
+    pub(super) fn file(&self) -> u32 {
+        self.tail.place().0
+    }
+
+    /// Whether what was read of a file holds now that it is this one: it grew, or was sealed
+    /// and no more. Sealed ones are written anew to take sessions out of them.
+    pub(super) fn still_has(&self, store: &Store, before: &FileRow, now: &FileRow) -> bool {
+        match (before.is_journal(), now.is_journal()) {
+            (true, true) => true,
+            // That of one session is removed as a whole.
+            (true, false) if !self.flow.is_http() => true,
+            (true, false) => is_whole(&path(store, self.process, now)),
+            (false, _) => before == now,
+        }
     }
 
     /// Whether the process has ended and everything was read.
@@ -62,22 +92,35 @@ impl Growing {
     }
 
     fn take(&mut self, read: Records) {
-        let mut headers = read.headers.into_iter().peekable();
-        let mut damage = read.damage.into_iter().peekable();
+        let headers = read.headers.into_iter();
+        let headers =
+            headers.map(|(at, header)| (at, header.segment, Between::Header(header.into())));
+        let unreadable = read.unreadable.into_iter();
+        let unreadable = unreadable.map(|(at, file, why)| (at, file, Between::Unreadable(why)));
+        let damage = read.damage.into_iter();
+        let damage = damage.map(|(at, damage)| (at, u32::MAX, Between::Damage(damage)));
+        let mut between: Vec<_> = headers.chain(unreadable).chain(damage).collect();
+        between.sort_by_key(|(at, file, _)| (*at, *file));
+        let mut between = between.into_iter().peekable();
         for (at, record) in read.records.into_iter().enumerate() {
-            while let Some((_, header)) = headers.next_if(|(before, _)| *before <= at) {
-                self.flow.begin_file(header);
-            }
-            while let Some((_, damage)) = damage.next_if(|(before, _)| *before <= at) {
-                self.flow.damage(damage);
+            while let Some((.., what)) = between.next_if(|(before, ..)| *before <= at) {
+                self.note(what);
             }
             self.flow.take(record, &mut self.digests);
         }
-        for (_, header) in headers {
-            self.flow.begin_file(header);
+        for (.., what) in between {
+            self.note(what);
         }
-        for (_, damage) in damage {
-            self.flow.damage(damage);
+    }
+
+    fn note(&mut self, what: Between) {
+        match what {
+            Between::Header(header) => self.flow.begin_file(*header),
+            Between::Damage(damage) => self.flow.damage(damage),
+            Between::Unreadable(error) => {
+                self.flow.cannot_read(&error);
+                self.unreadable.push(super::why(&error));
+            }
         }
     }
 
@@ -97,7 +140,7 @@ impl Growing {
             http: self.flow.is_http(),
             records,
             damaged,
-            unreadable: Vec::new(),
+            unreadable: self.unreadable.clone(),
             sessions: self.sessions.iter().copied().collect(),
         };
         let first = self.written.is_none();
@@ -111,4 +154,12 @@ impl Growing {
             all: first,
         })
     }
+}
+
+/// Whether nothing was taken out of a sealed file.
+fn is_whole(path: &SegmentPath) -> bool {
+    Segment::open(path).is_ok_and(|segment| {
+        let mut records = segment.views().flatten();
+        records.all(|record| record.envelope.kind != Kind::Removed)
+    })
 }

@@ -4,7 +4,7 @@ use super::{IndexError, Indexer};
 use crate::engine::Engine;
 use crate::engine::memory::Memory;
 use crate::keys::{self, kind};
-use crate::rows::{ProcessRow, RunRow, SessionRow, decode, encode};
+use crate::rows::{ProcessRow, decode, encode};
 use agent_trace_store::Store;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -133,16 +133,5 @@ fn named(key: &[u8]) -> String {
         Some(&kind::KEY) => format!("key of session {}", part()),
         Some(&kind::MEMBER) => format!("run of session {}", part()),
         _ => format!("row {:?}", String::from_utf8_lossy(key)),
-    }
-}
-
-/// What two values of a row say, for whoever looks for the reason.
-#[must_use]
-pub fn shown(key: &[u8], value: &[u8]) -> String {
-    match key.first() {
-        Some(&kind::RUN) => format!("{:#?}", decode::<RunRow>(value)),
-        Some(&kind::SESSION) => format!("{:#?}", decode::<SessionRow>(value)),
-        Some(&kind::PROCESS) => format!("{:#?}", decode::<ProcessRow>(value)),
-        _ => format!("{value:?}"),
     }
 }

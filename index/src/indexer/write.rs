@@ -92,12 +92,11 @@ impl<'a> Writer<'a> {
     }
 
     /// Takes an update; a later one of the same process counts.
-    pub(super) fn add(&mut self, update: Update) -> Result<(), EngineError> {
+    pub(super) fn add(&mut self, update: Update) {
         if let Update::Rows { sessions, .. } = &update {
             self.waiting += sessions.len().max(1);
         }
         self.updates.push(update);
-        Ok(())
     }
 
     /// Writes what waits.
@@ -204,15 +203,18 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    /// Puts the row of a session in place of the one that there was.
+    /// Puts the row of a session in place of the one that there was. Only parts that are not as
+    /// they were can change runs: of a long session that is the last one.
     fn session(&mut self, id: SessionId, row: Option<SessionRow>) -> Result<(), EngineError> {
-        if let Some(before) = self.load(id)?.cloned() {
-            for (part, atom) in atoms(&before) {
-                let member = keys::member(id, part);
-                if let Some(run) = self.rows.get(&member)? {
-                    self.touch(run_in(&run))?;
-                }
-                self.rows.remove(member);
+        let before = self.load(id)?.cloned();
+        let is_same = |part| match (&before, &row) {
+            (Some(before), Some(row)) => is_same(before, row, part),
+            _ => false,
+        };
+        if let Some(before) = &before {
+            for (part, atom) in atoms(before).filter(|(part, _)| !is_same(*part)) {
+                let run = self.rows.get(&keys::member(id, part))?;
+                self.touch(run.and_then(|run| run_in(&run)))?;
                 for key in atom.keys() {
                     self.rows
                         .remove(keys::joined(&before.workspace, key, id, part));
@@ -224,7 +226,7 @@ impl<'a> Change<'a> {
             None => self.rows.remove(keys::session(id)),
             Some(row) => {
                 self.rows.put(keys::session(id), encode(row));
-                for (part, atom) in atoms(row) {
+                for (part, atom) in atoms(row).filter(|(part, _)| !is_same(*part)) {
                     let value = encode(&KeyRow {
                         started: atom.started,
                         active: atom.active,
@@ -342,46 +344,41 @@ impl<'a> Change<'a> {
             .into_iter()
             .filter_map(|(id, row)| Some((id, row?)))
             .collect();
-        let mut old = std::mem::take(&mut self.runs);
-        for run in old.values().flatten() {
-            self.remove_run(run);
+        let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
+        for run in std::mem::take(&mut self.runs).values().flatten() {
+            before.extend(rows_of(run));
         }
         for (workspace, atoms) in workspaces {
             for group in group(&workspace, &atoms, idle) {
-                old.remove(&group.id);
                 let row = merge::run(&workspace, &group, &atoms, &sessions);
-                self.put_run(&row);
+                after.extend(rows_of(&row));
+            }
+        }
+        for key in before.keys().filter(|key| !after.contains_key(*key)) {
+            self.rows.remove(key.clone());
+        }
+        // Most names of a run that goes on stay as they are.
+        for (key, value) in after {
+            if before.get(&key) != Some(&value) {
+                self.rows.put(key, value);
             }
         }
         Ok(())
     }
+}
 
-    fn remove_run(&mut self, run: &RunRow) {
-        let workspace = &run.workspace;
-        self.rows.remove(keys::run(workspace, run.id));
-        self.rows.remove(keys::time(workspace, run.started, run.id));
-        for id in run.aliases.iter().chain([&run.id]) {
-            self.rows.remove(keys::alias(*id));
-        }
-        for slice in &run.slices {
-            self.rows.remove(keys::member(slice.session, slice.part));
-        }
-    }
-
-    fn put_run(&mut self, run: &RunRow) {
-        let workspace = &run.workspace;
-        let name = encode(&(&workspace[..], run.id.as_bytes()));
-        self.rows.put(keys::run(workspace, run.id), encode(run));
-        let time = keys::time(workspace, run.started, run.id);
-        self.rows.put(time, Vec::new());
-        for id in run.aliases.iter().chain([&run.id]) {
-            self.rows.put(keys::alias(*id), name.clone());
-        }
-        for slice in &run.slices {
-            let member = keys::member(slice.session, slice.part);
-            self.rows.put(member, name.clone());
-        }
-    }
+/// All rows of a run.
+fn rows_of(run: &RunRow) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+    let workspace = &run.workspace;
+    let name = encode(&(&workspace[..], run.id.as_bytes()));
+    let row = (keys::run(workspace, run.id), encode(run));
+    let time = (keys::time(workspace, run.started, run.id), Vec::new());
+    let ids = run.aliases.iter().chain([&run.id]);
+    let ids = ids.map(|id| keys::alias(*id));
+    let slices = run.slices.iter();
+    let members = slices.map(|slice| keys::member(slice.session, slice.part));
+    let names = ids.chain(members).map(move |key| (key, name.clone()));
+    [row, time].into_iter().chain(names)
 }
 
 /// The workspace and the run in a row that names one.
@@ -391,11 +388,42 @@ pub(crate) fn run_in(row: &[u8]) -> Option<(String, RunId)> {
 }
 
 /// The parts of a session.
-fn atoms(row: &SessionRow) -> Vec<(u32, Atom)> {
+fn atoms(row: &SessionRow) -> impl Iterator<Item = (u32, Atom)> {
     let parts = (0..).zip(&row.parts);
-    parts
-        .map(|(number, part)| (number, Atom::of(row, number, part)))
-        .collect()
+    parts.map(|(number, part)| (number, Atom::of(row, number, part)))
+}
+
+/// Whether a part of a session gives its run what it gave before: itself, the moment at which
+/// the next one begins, and what all runs of the session have of it.
+fn is_same(before: &SessionRow, now: &SessionRow, part: u32) -> bool {
+    let at = part as usize;
+    let next = |row: &SessionRow| row.parts.get(at + 1).map(|part| part.from);
+    let SessionRow {
+        id: _,
+        workspace,
+        project,
+        server,
+        client,
+        transport,
+        revision,
+        started,
+        last: _,
+        standing,
+        end,
+        clipped,
+        marks,
+        keys,
+        files: _,
+        parts,
+    } = before;
+    parts.get(at) == now.parts.get(at)
+        && next(before) == next(now)
+        && (workspace, project) == (&now.workspace, &now.project)
+        && (server, client) == (&now.server, &now.client)
+        && (transport, revision) == (&now.transport, &now.revision)
+        && (started, clipped) == (&now.started, &now.clipped)
+        && (standing, end) == (&now.standing, &now.end)
+        && (marks, keys) == (&now.marks, &now.keys)
 }
 
 impl Clusters {

@@ -1,5 +1,6 @@
 //! Ids as their bytes. As text, which they are elsewhere, they would take twice the room.
 
+use super::StepAt;
 use agent_trace_model::{ProcessId, RunId, SessionId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -57,6 +58,40 @@ pub mod session {
             process: ProcessId::from_bytes(process),
             ordinal,
         })
+    }
+}
+
+/// Where a step is: what is the same for all of a session first, so that it is one long
+/// repetition. Between its two clocks there is the same time again and again.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Step {
+    #[serde(with = "session")]
+    session: SessionId,
+    /// From the beginning of the monotonic clock to 1970, the other way round.
+    clocks: u64,
+    monotonic: u64,
+    number: u64,
+}
+
+impl From<StepAt> for Step {
+    fn from(at: StepAt) -> Self {
+        Self {
+            session: at.session,
+            clocks: at.wall.wrapping_sub(at.monotonic),
+            monotonic: at.monotonic,
+            number: at.number,
+        }
+    }
+}
+
+impl From<Step> for StepAt {
+    fn from(step: Step) -> Self {
+        Self {
+            wall: step.clocks.wrapping_add(step.monotonic),
+            session: step.session,
+            monotonic: step.monotonic,
+            number: step.number,
+        }
     }
 }
 

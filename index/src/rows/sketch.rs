@@ -13,10 +13,47 @@ pub const ERROR: f64 = 0.01;
 
 /// Counted durations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Apart", into = "Apart")]
 pub struct Sketch {
     /// Buckets that hold any, in their order, and how many each holds. A duration of less than
     /// a nanosecond counts as one.
     buckets: Vec<(i16, u32)>,
+}
+
+/// A sketch as it is kept: how far each bucket is from the one before, and what they hold.
+/// Most are near, and hold one.
+#[derive(Serialize, Deserialize)]
+struct Apart {
+    steps: Vec<u16>,
+    counts: Vec<u32>,
+}
+
+impl From<Sketch> for Apart {
+    fn from(sketch: Sketch) -> Self {
+        let mut before = 0;
+        let step = |(bucket, _): &(i16, u32)| {
+            let step = bucket.wrapping_sub(std::mem::replace(&mut before, *bucket));
+            step.cast_unsigned()
+        };
+        Self {
+            steps: sketch.buckets.iter().map(step).collect(),
+            counts: sketch.buckets.iter().map(|(_, count)| *count).collect(),
+        }
+    }
+}
+
+impl From<Apart> for Sketch {
+    fn from(apart: Apart) -> Self {
+        let mut bucket = 0_i16;
+        let buckets = apart.steps.into_iter().zip(apart.counts);
+        let buckets = buckets.map(|(step, count)| {
+            bucket = bucket.wrapping_add_unsigned(step);
+            (bucket, count)
+        });
+        Self {
+            buckets: buckets.collect(),
+        }
+    }
 }
 
 impl Sketch {
@@ -101,6 +138,8 @@ mod tests {
                 if at < split { one.add(*value) } else { other.add(*value) }
             }
             one.merge(&other);
+            let kept: Option<Sketch> = crate::rows::decode(&crate::rows::encode(&one));
+            prop_assert_eq!(kept.as_ref(), Some(&one));
             values.sort_unstable();
             let exact = values[(fraction * (values.len() - 1) as f64) as usize] as f64;
             let told = one.quantile(fraction).unwrap() as f64;

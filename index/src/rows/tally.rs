@@ -101,11 +101,11 @@ pub struct Marks {
 
 /// Where a step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "compact::Step", into = "compact::Step")]
 pub struct StepAt {
     /// When it began, in nanoseconds since 1970.
     pub wall: u64,
     /// Its session.
-    #[serde(with = "compact::session")]
     pub session: SessionId,
     /// When it began, on the monotonic clock of the session's recorder, in nanoseconds.
     pub monotonic: u64,
@@ -283,8 +283,9 @@ impl Tries {
         });
     }
 
-    /// Takes those of another part. Of more than [`MOST_NAMED`] that failed in one part and
-    /// that a success in another made good, those beyond that number do not count as mended.
+    /// Takes those of another part. Of more than [`MOST_NAMED`] that failed in one part, of
+    /// which a success in another made some good and not all, those beyond that number do not
+    /// count as mended.
     pub(crate) fn merge(&mut self, other: &Self) {
         let (one, two) = (self.last, other.last);
         self.last = match (one, two) {
@@ -302,6 +303,10 @@ impl Tries {
         self.unmended_at.drain(..mended);
         self.unmended -= mended as u64;
         self.unmended_at.truncate(MOST_NAMED);
+        if self.last.is_some_and(|last| last.failed.is_none()) {
+            self.unmended = 0;
+            self.unmended_at.clear();
+        }
     }
 
     /// How many failed and were made good later.
@@ -373,5 +378,37 @@ impl Counts {
             Outcome::NotRecorded => &mut self.not_recorded,
             Outcome::Pending => &mut self.pending,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agent_trace_model::ProcessId;
+
+    #[test]
+    fn a_success_makes_all_failures_before_it_good_however_many() {
+        let call = |number: u64, failed| Call {
+            at: StepAt {
+                wall: number,
+                session: SessionId {
+                    process: ProcessId::from_bytes([1; 16]),
+                    ordinal: 1,
+                },
+                monotonic: number,
+                number,
+            },
+            failed,
+        };
+        let (mut one, mut other) = (Tries::default(), Tries::default());
+        for number in 0..50 {
+            one.tell(call(number, Some(Failed::Error)));
+        }
+        other.tell(call(60, None));
+        let mut both = one.clone();
+        both.merge(&other);
+        assert_eq!((both.recovered(), both.unmended_at.len()), (50, 0));
+        other.merge(&one);
+        assert_eq!(other, both);
     }
 }

@@ -71,8 +71,15 @@ pub struct Flow {
     sessions: BTreeMap<u32, Flowing>,
     /// Sessions that are over.
     over: BTreeSet<u32>,
+    /// The sessions that have an end and are not over, by the monotonic clock at that.
+    ending: BTreeSet<(u64, u32)>,
     /// Sessions of which something became known since that was asked.
     touched: BTreeSet<u32>,
+    /// What is not there, and after which moment. Of many sessions each takes note of it when
+    /// it goes on.
+    lost: Vec<(u64, Lost)>,
+    /// How much of that sessions were told when that was asked.
+    told: usize,
     /// Records that wait for those that belong before them, in the order of their times.
     held: VecDeque<Record>,
     /// The latest time on the monotonic clock.
@@ -94,8 +101,9 @@ struct Flowing {
     files: (u32, u32),
     /// The monotonic clock at its end.
     ended: Option<u64>,
-    /// What is not there, if the session goes on after that.
-    maybe: Vec<Lost>,
+    /// How much of what is not there was taken note of. The rest belongs to the session if it
+    /// goes on.
+    noted: usize,
 }
 
 /// Something that is not there.
@@ -120,7 +128,10 @@ impl Flow {
             begun: false,
             sessions: BTreeMap::new(),
             over: BTreeSet::new(),
+            ending: BTreeSet::new(),
             touched: BTreeSet::new(),
+            lost: Vec::new(),
+            told: 0,
             held: VecDeque::new(),
             newest: 0,
             sequence: Sequence::from(1),
@@ -191,14 +202,14 @@ impl Flow {
         }
         self.file = self.file.saturating_add(1);
         let from = self.clock;
-        self.lose(from, || Lost::Unreadable(copy(error)));
+        self.lose(from, Lost::Unreadable(copy(error)));
     }
 
     /// Something in the journal cannot be read.
     pub fn damage(&mut self, damage: Damage) {
         self.damaged += damage.bytes;
         let from = self.clock;
-        self.lose(from, || Lost::Damaged(damage));
+        self.lose(from, Lost::Damaged(damage));
     }
 
     /// Takes the next record.
@@ -224,7 +235,7 @@ impl Flow {
             self.arrived(ordinal, &record);
         }
         if missing > 0 {
-            self.lose(from, || Lost::Missing(missing));
+            self.lose(from, Lost::Missing(missing));
         }
         if kind == Kind::Removed {
             return;
@@ -232,7 +243,7 @@ impl Flow {
         self.clock = monotonic;
         if ordinal == 0 {
             if kind == Kind::Gap {
-                self.lose(monotonic, || Lost::Gap(record.clone()));
+                self.lose(monotonic, Lost::Gap(record));
             }
         } else if !self.over.contains(&ordinal) {
             let later = self.held.iter().rev();
@@ -260,13 +271,19 @@ impl Flow {
     /// be if nothing more came for now, told to what `watch` gives for each. The files are
     /// those that hold records of the session.
     pub fn touched(&mut self, mut each: impl FnMut(u32, &mut dyn FnMut(&mut dyn Watch) -> Seen)) {
+        let lost = &self.lost[self.told..];
+        for (ordinal, flowing) in self.sessions.iter().filter(|_| !lost.is_empty()) {
+            if lost.iter().any(|(from, _)| flowing.lacks(*from)) {
+                self.touched.insert(*ordinal);
+            }
+        }
+        self.told = self.lost.len();
         for ordinal in std::mem::take(&mut self.touched) {
-            let Some(flowing) = self.sessions.get_mut(&ordinal) else {
+            let Some(flowing) = self.sessions.get(&ordinal) else {
                 continue;
             };
-            flowing.session.forget(0);
-            let (held, live) = (&self.held, self.live);
-            each(ordinal, &mut |watch| flowing.peek(held, live, watch));
+            let (lost, held, live) = (&self.lost, &self.held, self.live);
+            each(ordinal, &mut |watch| flowing.peek(lost, held, live, watch));
         }
     }
 
@@ -279,14 +296,18 @@ impl Flow {
         let told = (kind == Kind::Meta).then(|| opening(&record.payload));
         let told = told.flatten();
         self.http |= told.as_ref().is_some_and(|open| open.transport == "http");
-        let (http, file) = (self.http, self.file);
-        let new = || Flowing::new(self.process, self.header.as_ref(), ordinal, record, file);
+        let (http, file, noted) = (self.http, self.file, self.lost.len());
+        let new = || Flowing {
+            noted,
+            ..Flowing::new(self.process, self.header.as_ref(), ordinal, record, file)
+        };
         let flowing = self.sessions.entry(ordinal).or_insert_with(new);
         flowing.files.1 = file;
         flowing.session.entry.http = http;
-        for lost in std::mem::take(&mut flowing.maybe) {
+        for lost in flowing.lacking(&self.lost) {
             flowing.session.take_loss(lost);
         }
+        flowing.noted = noted;
         // What ties exchanges together may become known later than the first of them.
         if let Some(open) = told {
             if http && open.started > 0 {
@@ -295,21 +316,21 @@ impl Flow {
             flowing.session.open(open);
         }
         if kind == Kind::End {
-            flowing.ended = Some(record.envelope.monotonic);
+            let ended = record.envelope.monotonic;
+            if let Some(before) = flowing.ended.replace(ended) {
+                self.ending.remove(&(before, ordinal));
+            }
+            self.ending.insert((ended, ordinal));
         }
     }
 
     /// Something is not there, after this moment.
-    fn lose(&mut self, from: u64, lost: impl Fn() -> Lost) {
-        for (ordinal, flowing) in &mut self.sessions {
-            if self.alone {
-                flowing.session.take_loss(lost());
-            } else if flowing.ended.is_none_or(|ended| ended >= from) {
-                flowing.maybe.push(lost());
-            } else {
-                continue;
-            }
-            self.touched.insert(*ordinal);
+    fn lose(&mut self, from: u64, lost: Lost) {
+        if !self.alone {
+            self.lost.push((from, lost));
+        } else if let Some(mut only) = self.sessions.first_entry() {
+            only.get_mut().session.take_loss(lost);
+            self.touched.insert(*only.key());
         }
     }
 
@@ -331,18 +352,15 @@ impl Flow {
             }
         }
         let gone = until.saturating_sub(AFTER_END);
-        let is_over = |flowing: &Flowing| flowing.ended.is_some_and(|ended| ended < gone);
-        if self.http && self.newest < u64::MAX && self.sessions.values().any(is_over) {
-            let over: Vec<u32> = self
-                .sessions
-                .iter()
-                .filter_map(|(ordinal, flowing)| is_over(flowing).then_some(*ordinal))
-                .collect();
-            for ordinal in over {
-                if let Some(flowing) = self.sessions.remove(&ordinal) {
-                    self.over.insert(ordinal);
-                    flowing.finish(watch);
-                }
+        while self.http
+            && self.newest < u64::MAX
+            && let Some((ended, ordinal)) = self.ending.first().copied()
+            && ended < gone
+        {
+            self.ending.pop_first();
+            if let Some(flowing) = self.sessions.remove(&ordinal) {
+                self.over.insert(ordinal);
+                flowing.finish(watch);
             }
         }
     }
@@ -377,7 +395,7 @@ impl Flowing {
             session: Session::new(entry),
             files: (file, file),
             ended: None,
-            maybe: Vec::new(),
+            noted: 0,
         }
     }
 
@@ -390,11 +408,29 @@ impl Flowing {
         watch.over(self.session, self.files);
     }
 
-    fn peek(&self, held: &VecDeque<Record>, live: bool, watch: &mut dyn Watch) -> Seen {
+    /// Whether what is missing after this moment may be a part of it.
+    fn lacks(&self, from: u64) -> bool {
+        self.ended.is_none_or(|ended| ended >= from)
+    }
+
+    /// What it lacks and has not taken note of.
+    fn lacking(&self, lost: &[(u64, Lost)]) -> Vec<Lost> {
+        let new = lost.get(self.noted..).unwrap_or_default().iter();
+        let own = new.filter(|(from, _)| self.lacks(*from));
+        own.map(|(_, lost)| lost.fork()).collect()
+    }
+
+    fn peek(
+        &self,
+        lost: &[(u64, Lost)],
+        held: &VecDeque<Record>,
+        live: bool,
+        watch: &mut dyn Watch,
+    ) -> Seen {
         let mut session = self.session.fork();
         let ordinal = session.entry.session.ordinal;
-        for lost in &self.maybe {
-            session.take_loss(lost.fork());
+        for lost in self.lacking(lost) {
+            session.take_loss(lost);
         }
         for record in held {
             if record.envelope.session == ordinal || !session.entry.http {
@@ -456,4 +492,82 @@ fn finish(session: &mut Session, watch: &mut dyn Watch) {
     let settled = session.steps.take_settled();
     let new = before..session.steps.len();
     watch.took(session, None, new, &settled);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Envelope, Flags};
+    use agent_trace_wire::frame::Framing;
+
+    /// The gaps of the sessions that are over.
+    #[derive(Default)]
+    struct Over(BTreeMap<u32, usize>);
+
+    impl Watch for Over {
+        fn took(&mut self, _: &Session, _: Option<&Taken>, _: Range<usize>, _: &[usize]) {}
+
+        fn over(&mut self, session: Session, _: (u32, u32)) {
+            let gaps = session.gaps.len();
+            self.0.insert(session.entry.session.ordinal, gaps);
+        }
+    }
+
+    struct Journal(Flow, Over, u64);
+
+    impl Journal {
+        fn record(&mut self, session: u32, kind: Kind, at: u64) {
+            self.2 += 1;
+            let envelope = Envelope {
+                kind,
+                stream: Stream::ClientToServer,
+                framing: Framing::Stray,
+                flags: Flags::default(),
+                session,
+                exchange: 0,
+                sequence: self.2,
+                wall: at,
+                monotonic: at,
+                length: 0,
+                digest: None,
+                spans: vec![],
+            };
+            let payload = match kind {
+                Kind::Gap => br#"{"reason":"queue_full","frames":1,"bytes":1}"#.to_vec(),
+                _ => b"{}".to_vec(),
+            };
+            self.0.take(Record { envelope, payload }, &mut self.1);
+        }
+    }
+
+    #[test]
+    fn what_is_lost_is_kept_once_and_belongs_to_those_that_go_on() {
+        const SECOND: u64 = 1_000_000_000;
+        let flow = Flow::new(ProcessId::from_bytes([1; 16]), true);
+        let mut journal = Journal(flow, Over::default(), 0);
+        for session in 1..=1_000 {
+            journal.record(session, Kind::Frame, SECOND);
+        }
+        journal.record(1, Kind::End, 2 * SECOND);
+        for _ in 0..50 {
+            journal.record(0, Kind::Gap, 3 * SECOND);
+        }
+        assert_eq!(journal.0.lost.len(), 50);
+        let mut touched = 0;
+        journal.0.touched(|_, _| touched += 1);
+        assert_eq!(touched, 1_000);
+        journal.record(0, Kind::Gap, 3 * SECOND);
+        touched = 0;
+        journal.0.touched(|_, _| touched += 1);
+        assert_eq!(touched, 999, "one had ended before");
+        // Of those that end one goes on after it.
+        journal.record(2, Kind::Frame, 4 * SECOND);
+        journal.record(2, Kind::End, 5 * SECOND);
+        journal.record(3, Kind::Frame, 7 * SECOND);
+        assert_eq!(journal.1.0, BTreeMap::from([(1, 0), (2, 51)]));
+        assert!(journal.0.ending.is_empty());
+        journal.0.finish(&mut journal.1);
+        assert_eq!(journal.1.0.len(), 1_000);
+        assert_eq!((journal.1.0[&3], journal.1.0[&4]), (51, 0));
+    }
 }

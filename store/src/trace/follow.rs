@@ -105,6 +105,11 @@ impl Follower {
             let damage = new.damage.into_iter().map(|(_, damage)| damage);
             self.run.damage.extend(damage);
         }
+        if !new.unreadable.is_empty() {
+            self.run.lose(u64::MAX);
+            let errors = new.unreadable.into_iter().map(|(.., error)| error);
+            self.run.unreadable.extend(errors);
+        }
         let before = self.held.len();
         for record in new.records {
             let missing = self.sequence.missing_before(&record);

@@ -18,6 +18,9 @@ const MOMENT: u64 = 1_000_000_000;
 
 /// So many frames or steps are gathered before those that are done with are let go.
 const KEPT: usize = 256;
+/// So many bytes of messages are gathered before those that are done with are let go. Of the
+/// others the oldest are then kept without their text, until half as much is left.
+const MOST_TEXT: usize = 4 << 20;
 
 /// A session in memory.
 #[derive(Debug)]
@@ -49,6 +52,10 @@ pub struct Session {
     first: u64,
     /// When its last record was written, in nanoseconds since 1970.
     pub last: u64,
+    /// How many frames or steps were left when those that are done with were let go.
+    left: usize,
+    /// Bytes of its frames.
+    text: usize,
 }
 
 impl Session {
@@ -67,6 +74,8 @@ impl Session {
             damage: Vec::new(),
             missing: 0,
             unreadable: Vec::new(),
+            left: 0,
+            text: 0,
         }
     }
 
@@ -78,6 +87,7 @@ impl Session {
         self.last = self.last.max(wall);
         match record.envelope.kind {
             Kind::Frame => {
+                self.text += payload.len();
                 self.frames.push(Frame::new(record));
                 self.steps.frame(&self.frames, self.frames.len() - 1);
             }
@@ -134,6 +144,8 @@ impl Session {
             unreadable: self.unreadable.iter().map(super::read::copy).collect(),
             first: self.first,
             last: self.last,
+            left: self.left,
+            text: self.text,
         }
     }
 
@@ -145,8 +157,26 @@ impl Session {
             self.exchanges.remove(&exchange);
         }
         self.errors.clear();
-        if self.frames.len() >= KEPT || self.steps.len() >= KEPT {
+        let gathered = self.frames.len().max(self.steps.len());
+        // What waits for an answer for ever is not looked at again with each record.
+        if gathered >= KEPT.max(2 * self.left) || self.text > MOST_TEXT {
             self.steps.compact(&mut self.frames);
+            self.left = self.frames.len().max(self.steps.len());
+            self.text = self.frames.iter().map(|f| f.record.payload.len()).sum();
+            self.drop_text();
+        }
+    }
+
+    fn drop_text(&mut self) {
+        if self.text <= MOST_TEXT / 2 {
+            return;
+        }
+        for frame in &mut self.frames {
+            self.text -= frame.record.payload.len();
+            frame.drop_text();
+            if self.text <= MOST_TEXT / 2 {
+                break;
+            }
         }
     }
 
@@ -326,5 +356,73 @@ mod tests {
         let script = ["sh", "-c", "./serve --port 1 >/dev/null"].map(String::from);
         assert_eq!(command_name(&script), "serve");
         assert_eq!(command_name(&[]), "?");
+    }
+
+    fn request(number: u32, size: usize) -> Record {
+        let text = "x".repeat(size);
+        let payload = format!(r#"{{"id":{number},"method":"m","params":"{text}"}}"#);
+        let envelope = Envelope {
+            kind: Kind::Frame,
+            stream: agent_trace_model::Stream::ClientToServer,
+            framing: agent_trace_wire::frame::Framing::Newline,
+            flags: crate::journal::Flags::default(),
+            session: 1,
+            exchange: 0,
+            sequence: u64::from(number),
+            wall: u64::from(number),
+            monotonic: u64::from(number),
+            length: payload.len() as u64,
+            digest: None,
+            spans: vec![],
+        };
+        let payload = payload.into_bytes();
+        Record { envelope, payload }
+    }
+
+    /// A session with so many requests that are never answered, of which each is told of and
+    /// let go as soon as it may be; and how often that was looked for.
+    fn unanswered(count: u32, size: usize) -> (Session, usize) {
+        let process = agent_trace_model::ProcessId::from_bytes([1; 16]);
+        let session = agent_trace_model::SessionId {
+            process,
+            ordinal: 1,
+        };
+        let mut session = Session::new(SessionEntry {
+            id: super::super::run_id("w", session),
+            session,
+            http: false,
+            started: 1,
+            header: crate::journal::Header::unknown(process),
+            segments: vec![],
+            live: true,
+        });
+        let mut looked = 0;
+        for number in 0..count {
+            session.push(request(number, size));
+            session.steps.take_settled();
+            let before = session.left;
+            session.forget(0);
+            looked += usize::from(session.left != before);
+        }
+        (session, looked)
+    }
+
+    #[test]
+    fn what_waits_for_ever_is_not_looked_at_with_each_record() {
+        let (session, looked) = unanswered(20_000, 1);
+        assert_eq!(session.steps.len(), 20_000);
+        assert!(looked < 10, "{looked}");
+    }
+
+    #[test]
+    fn messages_that_wait_for_ever_take_bounded_memory() {
+        let (session, _) = unanswered(2_000, 20_000);
+        let frames = session.frames.iter();
+        let held: usize = frames.map(|frame| frame.record.payload.len()).sum();
+        assert!(held <= MOST_TEXT + 30_000, "{held}");
+        assert_eq!(session.frames.len(), 2_000);
+        // What came last is there.
+        let last = session.steps.last().unwrap();
+        assert!(last.request(&session.frames).starts_with(b"{\"id\":1999,"));
     }
 }

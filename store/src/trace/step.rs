@@ -44,6 +44,12 @@ impl Frame {
         Self { record, text }
     }
 
+    /// Keeps what is known of it without its bytes.
+    pub(super) fn drop_text(&mut self) {
+        self.record.payload = Vec::new();
+        self.text = Text::Piece(0..0);
+    }
+
     /// Its JSON text, without what is around it on the wire; of an event its data, of stray
     /// bytes all of them.
     #[must_use]

@@ -50,6 +50,8 @@ pub struct Records {
     pub files: Vec<(usize, u32)>,
     /// Likewise what each file says of itself, once that can be read.
     pub headers: Vec<(usize, Header)>,
+    /// Likewise which sealed files cannot be read, and why.
+    pub unreadable: Vec<(usize, u32, OpenError)>,
 }
 
 impl Tail {
@@ -146,17 +148,30 @@ impl Tail {
             .find(|s| s.process == self.process && s.number >= self.number);
         match next {
             Some(sealed) if sealed.sealed => {
-                let segment = Segment::open(&sealed)?;
-                read.files.push((read.records.len(), sealed.number));
-                read.headers
-                    .push((read.records.len(), segment.header().clone()));
+                self.number = sealed.number + 1;
+                let at = read.records.len();
+                let segment = match Segment::open(&sealed) {
+                    Ok(segment) => segment,
+                    // It was removed just now.
+                    Err(OpenError::Io { source, .. })
+                        if source.kind() == io::ErrorKind::NotFound =>
+                    {
+                        return Ok(false);
+                    }
+                    // That costs the file, and not those after it.
+                    Err(error) => {
+                        read.unreadable.push((at, sealed.number, error));
+                        return Ok(false);
+                    }
+                };
+                read.files.push((at, sealed.number));
+                read.headers.push((at, segment.header().clone()));
                 for record in segment.records() {
                     match record {
                         Ok(record) => read.records.push(record),
                         Err(damage) => read.damage.push((read.records.len(), damage)),
                     }
                 }
-                self.number = sealed.number + 1;
             }
             // Those before it have gone.
             Some(journal) => self.number = journal.number,
