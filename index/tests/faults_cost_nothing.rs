@@ -264,7 +264,7 @@ fn sessions_of_a_live_process_that_are_gone_leave_the_index() {
 fn forget_the_first(store: &Store) {
     let listing = store.list().unwrap();
     let first = listing.runs.iter().find(|run| run.session.ordinal == 1);
-    retention::forget(store, first.unwrap()).unwrap();
+    retention::forget(store, std::slice::from_ref(first.unwrap()), &[]).unwrap();
 }
 
 #[test]

@@ -300,6 +300,7 @@ mod tests {
     #[test]
     fn it_ends_when_it_is_told_to() {
         let check = Check {
+            folder: "/".into(),
             command: ["sh", "-c", "sleep 100"].map(String::from).to_vec(),
             timeout: LONG,
         };
