@@ -1,5 +1,6 @@
 //! The command line.
 //!
+//! - [`assistants`]: arguments of what answers assistants
 //! - [`check`]: arguments of what finds faults in a run
 //! - [`formats`]: arguments of what brings recordings in and out
 //! - [`index`]: arguments of `index`
@@ -9,6 +10,7 @@
 //! - [`verify`]: arguments of what proves journals
 //! - [`verdict`]: judging runs
 
+pub(crate) mod assistants;
 pub(crate) mod check;
 pub(crate) mod formats;
 pub(crate) mod index;
@@ -178,6 +180,13 @@ pub(crate) enum Command {
     /// shown all the same. A person's verdict counts before that of a check. With --check, the
     /// exit status is 0 for right, 1 for wrong and 2 where the check could not tell.
     Verdict(verdict::Judge),
+    /// Answer assistants about what was recorded: an MCP server on standard input and output
+    ///
+    /// Put it into an assistant's configuration, and ask "why did my last run fail?". The
+    /// daemon answers the same at /mcp, for keys.
+    Mcp(assistants::Mcp),
+    /// Make and revoke keys for those who ask over MCP
+    Key(assistants::Key),
     /// Remove runs from the disk
     Forget(Forget),
     /// Show what redaction hides in a text or in a recorded run

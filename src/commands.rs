@@ -12,6 +12,8 @@ mod forget;
 mod generate;
 mod import;
 mod index;
+mod key;
+mod mcp;
 mod record;
 mod redact;
 mod relay;
@@ -57,6 +59,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Check(args) => check::run(&args, &load()?)?,
         Command::Export(args) => export::run(&args, &load()?)?,
         Command::Import(args) => import::run(&args, &load()?)?,
+        Command::Mcp(args) => mcp::run(&args, &load()?)?,
+        Command::Key(args) => key::run(&args, &load()?)?,
         Command::Verdict(args) => verdict::run(&args, &load()?)?,
         Command::Forget(args) => forget::run(&args, &load()?)?,
         Command::Redact(args) => redact::run(&args, &load()?)?,

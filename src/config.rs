@@ -234,6 +234,13 @@ impl Config {
         or_default(self.file.steps.slow, SLOW)
     }
 
+    /// How many bytes an answer to an assistant has at most.
+    pub(crate) fn answer(&self) -> (usize, Origin) {
+        let set = self.file.mcp.answer;
+        let set = set.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        or_default(set, agent_trace_mcp_tools::BYTES)
+    }
+
     pub(crate) fn session_gap(&self) -> (Duration, Origin) {
         or_default(self.file.daemon.session_gap, SESSION_GAP)
     }

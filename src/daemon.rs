@@ -21,13 +21,17 @@ mod metrics;
 pub(crate) mod protocol;
 pub(crate) mod unit;
 
+use crate::answering;
 use crate::cap::Cap;
 use crate::config::{Config, Flags};
 use crate::error::{CommandError, discreet, in_full, in_one_line};
 use crate::render::time;
 use crate::serving::signals::{Hangup, Signals, Told, runtime};
 use crate::serving::{Recording, Serving};
+use agent_trace_index::Runs;
 use agent_trace_index::control::server;
+use agent_trace_mcp_tools::Gate;
+use agent_trace_mcp_tools::http::Endpoint;
 use agent_trace_store::lock::{Lock, LockError};
 use agent_trace_store::recorder::Setup;
 use agent_trace_store::{Store, socket};
@@ -202,6 +206,14 @@ impl Daemon {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where assistants ask what was recorded.
+    fn endpoint(self: &Arc<Self>) -> Endpoint {
+        let runs: Arc<dyn Runs> = Arc::<Self>::clone(self);
+        let reader = answering::reader(&self.config(), &self.store, runs);
+        let gate = Arc::new(Gate::of(&self.store));
+        Endpoint::new(reader, gate, self.shutdown.child_token())
     }
 
     /// How long open exchanges may go on when it ends.

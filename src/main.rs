@@ -6,10 +6,12 @@
 //! - [`recording`]: what all relays do alike about recording
 //! - [`serving`]: a recorder and an HTTP relay in front of it, from their start to their end
 //! - [`daemon`]: the process that runs the relays of the configuration
+//! - [`answering`]: what our MCP server answers from
 //! - [`judge`]: verdicts, and the check command of the configuration
 //! - [`render`]: how runs look in a terminal and as JSON
 //! - [`error`]: what is said when something could not be done, and exit codes
 
+mod answering;
 mod cap;
 mod cli;
 mod commands;
@@ -27,6 +29,7 @@ mod units;
 use clap::Parser;
 use error::{CommandError, exit};
 use std::process::ExitCode;
+use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
@@ -57,14 +60,27 @@ fn main() -> ExitCode {
 }
 
 /// Logs go to standard error: in a relay, standard output is the protocol.
-fn init_log(level: tracing::level_filters::LevelFilter) {
-    tracing_subscriber::fmt()
-        .with_max_level(level)
+fn init_log(level: LevelFilter) {
+    use tracing_subscriber::filter::Targets;
+    use tracing_subscriber::layer::{Layer, SubscriberExt};
+    use tracing_subscriber::util::SubscriberInitExt;
+    // What a client asks wrongly is answered to the client; a log need not repeat it.
+    let of_rmcp = if level > LevelFilter::WARN {
+        level
+    } else {
+        LevelFilter::OFF
+    };
+    let targets = Targets::new()
+        .with_default(level)
+        .with_target("rmcp", of_rmcp);
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
         // Nobody may read it any more; to complain about that would end the thread.
         .log_internal_errors(false)
         .with_target(false)
-        .compact()
+        .compact();
+    tracing_subscriber::registry()
+        .with(lines.with_filter(targets))
         .init();
 }

@@ -7,7 +7,7 @@ use crate::render::time::{now, utc_offset};
 use crate::serving::signals::runtime;
 use agent_trace_analysis::filter::{Filter, Settings as FilterSettings};
 use agent_trace_index::finding::Found;
-use agent_trace_index::listing::{Cursor, Listed, MOST, RunsPage, RunsQuery};
+use agent_trace_index::listing::{Cursor, Listed, MOST, Projects, RunsPage, RunsQuery};
 use agent_trace_index::protocol::{Query, Reply};
 use agent_trace_index::stats::Stats;
 use agent_trace_index::{Access, Runs, RunsError, Settings, opening};
@@ -83,6 +83,7 @@ impl Index {
     pub(crate) fn find(&self, name: &str) -> Result<Found, CommandError> {
         let query = Query::Run {
             workspace: WORKSPACE.into(),
+            projects: Projects::All,
             name: name.to_owned(),
         };
         match self.ask(query)? {
@@ -108,7 +109,7 @@ pub(crate) fn ask(config: &Config, query: Query) -> Result<Reply, CommandError> 
 }
 
 /// How a command has the index.
-fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings::new(env!("CARGO_PKG_VERSION"), |line| {
         let line = escape::text(discreet(line).as_bytes(), 0);
         let _ = writeln!(anstream::stderr(), "{} {line}", "warning:".yellow());
@@ -121,6 +122,7 @@ pub(crate) fn runs(config: &Config, filter: Option<&str>) -> Result<RunsQuery, C
     let filter = self::filter(config, filter)?;
     Ok(RunsQuery {
         workspace: WORKSPACE.into(),
+        projects: Projects::All,
         filter: filter
             .map(|filter| filter.text().to_owned())
             .unwrap_or_default(),

@@ -2,7 +2,6 @@
 //!
 //! Everything recorded is hostile: [`escape`] stands between it and the terminal.
 
-pub(crate) mod escape;
 pub(crate) mod json;
 pub(crate) mod lines;
 
@@ -11,6 +10,7 @@ pub(crate) mod table;
 pub(crate) mod time;
 pub(crate) mod words;
 
+pub(crate) use agent_trace_analysis::escape;
 use agent_trace_analysis::outcomes::Failure;
 use agent_trace_index::listing::Listed;
 use agent_trace_index::rows::{self, RunRow, StepAt};

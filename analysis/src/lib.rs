@@ -8,6 +8,7 @@
 //! - [`timeline`], [`tree`]: how a run went in time, and what led to what
 //! - [`why`]: where a step's values came from
 //! - [`diff`], [`align`]: what is different between two runs
+//! - [`escape`]: recorded text made safe to show
 //! - [`scalars`], [`quote`], [`words`]: values in messages and where they stand, pieces to show,
 //!   and words for numbers
 //! - [`testing`]: small stories for tests
@@ -15,6 +16,7 @@
 pub mod align;
 pub mod check;
 pub mod diff;
+pub mod escape;
 pub mod explain;
 pub mod filter;
 pub mod outcomes;

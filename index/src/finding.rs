@@ -3,7 +3,7 @@
 
 use crate::fit;
 use crate::keys;
-use crate::listing::Listed;
+use crate::listing::{Listed, Projects};
 use crate::local::Local;
 use crate::opening::{self, SessionFiles};
 use crate::rows::{self, RunRow};
@@ -26,10 +26,15 @@ pub struct Found {
 
 impl Local {
     /// The run of this name.
-    pub(crate) fn find(&self, workspace: &str, name: &str) -> Result<Found, RunsError> {
+    pub(crate) fn find(
+        &self,
+        workspace: &str,
+        projects: &Projects,
+        name: &str,
+    ) -> Result<Found, RunsError> {
         let id = match name {
-            "latest" => self.latest(workspace)?.ok_or(RunsError::Empty)?,
-            _ => self.by_prefix(workspace, name)?,
+            "latest" => self.latest(workspace, projects)?.ok_or(RunsError::Empty)?,
+            _ => self.by_prefix(workspace, projects, name)?,
         };
         let row = self.engine().get(&keys::run(workspace, id))?;
         let row: Option<RunRow> = row.as_deref().and_then(rows::decode);
@@ -42,7 +47,7 @@ impl Local {
     }
 
     /// The newest run that is no probe; of probes alone the newest of them.
-    fn latest(&self, workspace: &str) -> Result<Option<RunId>, RunsError> {
+    fn latest(&self, workspace: &str, projects: &Projects) -> Result<Option<RunId>, RunsError> {
         let prefix = keys::times_of(workspace);
         let (mut after, mut probe): (Option<Vec<u8>>, _) = (None, None);
         loop {
@@ -58,7 +63,7 @@ impl Local {
             if let Some((_, run)) = keys::run_at(&prefix, &key) {
                 let row = self.engine().get(&keys::run(workspace, run))?;
                 let row: Option<RunRow> = row.as_deref().and_then(rows::decode);
-                match row {
+                match row.filter(|row| projects.include(row.project.as_deref())) {
                     Some(row) if !row.probe => return Ok(Some(run)),
                     Some(_) => drop(probe.get_or_insert(run)),
                     None => {}
@@ -68,7 +73,12 @@ impl Local {
         }
     }
 
-    fn by_prefix(&self, workspace: &str, name: &str) -> Result<RunId, RunsError> {
+    fn by_prefix(
+        &self,
+        workspace: &str,
+        projects: &Projects,
+        name: &str,
+    ) -> Result<RunId, RunsError> {
         let digits = name.to_ascii_lowercase().replace('-', "");
         let unknown = || RunsError::NotFound(name.to_owned());
         if digits.len() < SHORTEST || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -99,6 +109,18 @@ impl Local {
                 _ => true,
             }
         })?;
+        if *projects != Projects::All {
+            // Not even how many there are of others is told.
+            let mut own = BTreeSet::new();
+            for run in found {
+                let row = self.engine().get(&keys::run(workspace, run))?;
+                let row: Option<RunRow> = row.as_deref().and_then(rows::decode);
+                if row.is_some_and(|row| projects.include(row.project.as_deref())) {
+                    own.insert(run);
+                }
+            }
+            found = own;
+        }
         match (found.len(), found.pop_first()) {
             (1, Some(run)) => Ok(run),
             (0, _) | (_, None) => Err(unknown()),

@@ -34,6 +34,9 @@ pub const MOST: usize = 1_000;
 pub struct RunsQuery {
     /// The workspace that they belong to.
     pub workspace: String,
+    /// The project directories that they belong to.
+    #[serde(default)]
+    pub projects: Projects,
     /// The filter that they match; an empty one matches all.
     #[serde(default)]
     pub filter: String,
@@ -59,6 +62,28 @@ pub struct RunsQuery {
     /// Those after this one.
     #[serde(default)]
     pub cursor: Option<Cursor>,
+}
+
+/// Which project directories runs belong to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Projects {
+    /// Any, or none.
+    #[default]
+    All,
+    /// This one; none: those that belong to no project.
+    Only(Option<String>),
+}
+
+impl Projects {
+    /// Whether runs of this project are among them.
+    #[must_use]
+    pub fn include(&self, project: Option<&str>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(only) => only.as_deref() == project,
+        }
+    }
 }
 
 /// Some runs, newest first.
@@ -314,6 +339,7 @@ impl Local {
                 let facts = table.facts((started, run, entry), verdict);
                 if let Some(sure) = asked.ask(&facts)
                     && let Some(row) = self.row(&query.workspace, run)?
+                    && query.projects.include(row.project.as_deref())
                 {
                     looked.push((
                         at,
@@ -335,7 +361,9 @@ impl Local {
             }
             let mut at = Cursor { started, run, seen };
             let row = self.row(&query.workspace, run)?;
-            if let Some(row) = row.filter(|row| query.probes || !row.probe) {
+            let row = row.filter(|row| query.probes || !row.probe);
+            let of_these = |row: &RunRow| query.projects.include(row.project.as_deref());
+            if let Some(row) = row.filter(of_these) {
                 at.seen += 1;
                 let entry = names.entry(&row);
                 let run = self.listed(row);

@@ -110,8 +110,12 @@ impl Local {
         let answered = match query {
             Query::Status => self.status().map(Reply::Status).map_err(Into::into),
             Query::Runs(query) => self.runs(query).map(Reply::Runs),
-            Query::Run { workspace, name } => {
-                let found = self.find(workspace, name);
+            Query::Run {
+                workspace,
+                projects,
+                name,
+            } => {
+                let found = self.find(workspace, projects, name);
                 found.map(|found| Reply::Run(Box::new(found)))
             }
             Query::Stats(query) => self.stats(query).map(Reply::Stats),

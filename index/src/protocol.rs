@@ -16,7 +16,7 @@
 use crate::finding::Found;
 use crate::indexer::Progress;
 use crate::indexer::verify::Difference;
-use crate::listing::{RunsPage, RunsQuery};
+use crate::listing::{Projects, RunsPage, RunsQuery};
 use crate::stats::Stats;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -43,6 +43,9 @@ pub enum Query {
     Run {
         /// The workspace that it belongs to.
         workspace: String,
+        /// The project directories that it may belong to.
+        #[serde(default)]
+        projects: Projects,
         /// `latest`, an id, or the beginning of one.
         name: String,
     },

@@ -13,6 +13,7 @@ mod journal;
 use agent_trace_index::engine::{Batch, Engine};
 use agent_trace_index::indexer::{IDLE, Indexer, verify};
 use agent_trace_index::keys;
+use agent_trace_index::listing::Projects;
 use agent_trace_index::listing::RunsQuery;
 use agent_trace_index::local::Local;
 use agent_trace_index::protocol::{MOST_ANSWERED, Query, Reply};
@@ -42,6 +43,7 @@ fn local(store: &Store, engine: &Arc<Faulty>) -> Local {
 fn all() -> RunsQuery {
     RunsQuery {
         workspace: "default".into(),
+        projects: Projects::All,
         filter: String::new(),
         now: journal::START,
         offset: 0,
@@ -173,6 +175,7 @@ fn a_run_that_is_too_large_to_be_sent_is_cut_and_says_so() {
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
     let query = Query::Run {
         workspace: "default".into(),
+        projects: Projects::All,
         name: "latest".into(),
     };
     let reply = local.answer(&query).unwrap();

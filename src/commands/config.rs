@@ -65,6 +65,11 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
         row("check.command", check.0, &check.1),
         row("check.timeout", units::shown(timeout.0), &timeout.1),
         row("steps.slow", units::shown(slow.0), &slow.1),
+        row(
+            "mcp.answer",
+            bytes(config.answer().0 as u64),
+            &config.answer().1,
+        ),
         row("daemon.listen", admin_address, &admin.1),
         row("daemon.drain", units::shown(drain.0), &drain.1),
         row("daemon.workers", workers.0.to_string(), &workers.1),

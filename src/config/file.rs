@@ -25,6 +25,7 @@ pub(crate) struct File {
     pub(crate) daemon: Daemon,
     pub(crate) check: Check,
     pub(crate) steps: Steps,
+    pub(crate) mcp: Mcp,
     /// `[[relay]]`; empty once they have become listeners.
     pub(super) relay: Vec<Table>,
 }
@@ -86,6 +87,14 @@ pub(crate) struct Check {
 pub(crate) struct Steps {
     #[serde(deserialize_with = "duration")]
     pub(crate) slow: Option<Duration>,
+}
+
+/// `[mcp]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Mcp {
+    #[serde(deserialize_with = "bytes")]
+    pub(crate) answer: Option<u64>,
 }
 
 /// `[daemon]`

@@ -1,8 +1,9 @@
-//! How the daemon does, over HTTP: `/healthz`, `/readyz`, `/metrics`. No secrets are in any
-//! of them.
+//! The daemon over HTTP: how it does (`/healthz`, `/readyz`, `/metrics`: no secrets are in any
+//! of them), and `/mcp`, where assistants ask what was recorded.
 
 use super::{Daemon, metrics};
-use http_body_util::Full;
+use agent_trace_mcp_tools::http::Endpoint;
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::server::conn::http1;
@@ -23,6 +24,7 @@ const AT_ONCE: usize = 64;
 
 /// Answers whoever connects, for ever.
 pub(super) async fn serve(listener: TcpListener, daemon: Arc<Daemon>) {
+    let endpoint = daemon.endpoint();
     let places = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {
@@ -30,9 +32,9 @@ pub(super) async fn serve(listener: TcpListener, daemon: Arc<Daemon>) {
         };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let daemon = Arc::clone(&daemon);
+                let (daemon, endpoint) = (Arc::clone(&daemon), endpoint.clone());
                 tokio::spawn(async move {
-                    converse(stream, daemon).await;
+                    converse(stream, daemon, endpoint).await;
                     drop(place);
                 });
             }
@@ -44,10 +46,17 @@ pub(super) async fn serve(listener: TcpListener, daemon: Arc<Daemon>) {
     }
 }
 
-async fn converse(stream: TcpStream, daemon: Arc<Daemon>) {
+async fn converse(stream: TcpStream, daemon: Arc<Daemon>, endpoint: Endpoint) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let answer = answer(&request, &daemon);
-        async move { Ok::<_, Infallible>(answer) }
+        let (daemon, endpoint) = (Arc::clone(&daemon), endpoint.clone());
+        async move {
+            // Under a name of others it is refused below, like everything.
+            let answer = match request.uri().path() {
+                "/mcp" if is_local(&request) => endpoint.answer(request).await,
+                _ => answer(&request, &daemon).map(BodyExt::boxed),
+            };
+            Ok::<_, Infallible>(answer)
+        }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -69,7 +78,7 @@ fn answer(request: &Request<Incoming>, daemon: &Daemon) -> Response<Full<Bytes>>
     }
     let path = request.uri().path();
     if !matches!(path, "/healthz" | "/readyz" | "/metrics") {
-        let what = "there are /healthz, /readyz and /metrics\n";
+        let what = "there are /healthz, /readyz, /metrics and /mcp\n";
         return plain(StatusCode::NOT_FOUND, what);
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {

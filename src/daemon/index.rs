@@ -3,7 +3,9 @@
 use super::Daemon;
 use crate::error::in_one_line;
 use agent_trace_index::control::server::Answering;
-use agent_trace_index::{Owner, RunsError, Settings};
+use agent_trace_index::protocol::Query;
+use agent_trace_index::runs::Asked;
+use agent_trace_index::{Local, Owner, Runs, RunsError, Settings};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,20 +14,55 @@ use std::time::Duration;
 /// After how long it is tried again where it cannot be had.
 const RETRY: Duration = Duration::from_secs(30);
 
+/// How long an assistant waits for the index, and how often it is looked for.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(20);
+
 /// The index, while it is ours.
 #[derive(Debug, Default)]
-pub(super) struct Index(Mutex<Option<Arc<Answering>>>);
+pub(super) struct Index(Mutex<Option<Ours>>);
+
+/// The index in this process, and what answers for it on a socket.
+#[derive(Clone, Debug)]
+struct Ours {
+    local: Local,
+    answering: Arc<Answering>,
+}
 
 impl Index {
     pub(super) fn answering(&self) -> Option<Arc<Answering>> {
+        self.ours().map(|ours| ours.answering)
+    }
+
+    fn ours(&self) -> Option<Ours> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    fn set(&self, answering: Option<Arc<Answering>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = answering;
+    fn set(&self, ours: Option<Ours>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = ours;
+    }
+}
+
+impl Runs for Daemon {
+    fn ask(&self, query: Query) -> Asked<'_> {
+        Box::pin(async move {
+            // Just started, or another process has it for a moment.
+            let ours = async {
+                loop {
+                    match self.index.ours() {
+                        Some(ours) => return ours,
+                        None => tokio::time::sleep(LOOK).await,
+                    }
+                }
+            };
+            match tokio::time::timeout(PATIENCE, ours).await {
+                Ok(ours) => ours.local.ask(query).await,
+                Err(_) => Err(RunsError::Busy(None)),
+            }
+        })
     }
 }
 
@@ -59,9 +96,10 @@ async fn own_once(
     tokio::task::spawn_blocking(move || super::judging::follow(&of, &stops));
     let following = owner.local().clone();
     let mut follows = tokio::task::spawn_blocking(move || following.follow(&stop));
-    daemon
-        .index
-        .set(Some(Arc::new(Answering::new(owner.local().clone()))));
+    daemon.index.set(Some(Ours {
+        local: owner.local().clone(),
+        answering: Arc::new(Answering::new(owner.local().clone())),
+    }));
     if let Err(error) = owner.sign(socket) {
         tracing::warn!("others cannot ask the daemon for the index: {error}");
     }

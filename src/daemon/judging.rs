@@ -7,7 +7,7 @@ use crate::judge;
 use crate::query::Opened;
 use agent_trace_analysis::outcomes;
 use agent_trace_index::finding::Found;
-use agent_trace_index::listing::{Listed, MOST, RunsQuery};
+use agent_trace_index::listing::{Listed, MOST, Projects, RunsQuery};
 use agent_trace_index::protocol::{Query, Reply};
 use agent_trace_index::{Local, RunsError, opening};
 use agent_trace_model::story::Standing;
@@ -123,6 +123,7 @@ impl Judging<'_> {
     fn open(&self, id: RunId) -> Result<Option<Opened>, CommandError> {
         let query = Query::Run {
             workspace: WORKSPACE.into(),
+            projects: Projects::All,
             name: id.to_string(),
         };
         let Some(index) = self.index() else {
@@ -149,6 +150,7 @@ impl Judging<'_> {
         let now = judge::now();
         let mut query = RunsQuery {
             workspace: WORKSPACE.into(),
+            projects: Projects::All,
             // Before now, which is that moment.
             filter: "~since 0s".into(),
             now: self.from,

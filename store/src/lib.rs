@@ -13,9 +13,11 @@
 //! - [`import`]: sessions that another program recorded
 //! - [`portable`]: a run as one file, out and in
 //! - [`state`]: what was decided, which no journal tells
+//! - [`audit`]: who asked what through our MCP server
 //!
 //! The journal's format is described in `docs/format.md`.
 
+pub mod audit;
 pub mod import;
 pub mod journal;
 pub mod key;

@@ -41,6 +41,7 @@ use std::time::Duration;
 
 pub use frames::KEPT_OF_A_FRAME;
 pub use queue::QUEUE_LIMIT;
+pub use recording::project;
 
 /// What a recorder has to know, beside the bytes.
 #[derive(Debug)]

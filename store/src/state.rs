@@ -9,12 +9,15 @@
 //!
 //! - `log`: the file's bytes
 //! - [`verdicts`]: what was decided about runs
+//! - [`keys`]: who may ask what
 
+pub mod keys;
 mod log;
 #[cfg(test)]
 mod tests;
 pub mod verdicts;
 
+pub use keys::{Key, Keys};
 pub use log::StateError;
 pub use verdicts::{Decision, Verdicts};
 
@@ -37,6 +40,10 @@ const COMPACT_AT: u64 = 1 << 20;
 pub enum Entry {
     /// A verdict about a run.
     Verdict(Decision),
+    /// A key was handed out.
+    Key(Key),
+    /// A key counts no longer.
+    Revoked(keys::Revoked),
     /// A type that this version does not know. It stays in the file as it is.
     #[serde(other)]
     Unknown,
@@ -98,6 +105,14 @@ impl State {
         Verdicts::read(self)
     }
 
+    /// Reads all keys.
+    ///
+    /// # Errors
+    /// As [`Self::entries`].
+    pub fn keys(&self) -> Result<Keys, StateError> {
+        Keys::read(self)
+    }
+
     /// Appends an entry. When this returns it is on the disk.
     ///
     /// # Errors
@@ -141,7 +156,7 @@ impl State {
         let log = Log::read(&path)?.unwrap_or_default();
         let goes = |record: &&log::Place| match parse(log.payload(record)) {
             Entry::Verdict(decision) => runs.contains(&decision.run),
-            Entry::Unknown => false,
+            Entry::Key(_) | Entry::Revoked(_) | Entry::Unknown => false,
         };
         let gone: Vec<&log::Place> = log.records.iter().filter(goes).collect();
         if gone.is_empty() {
@@ -170,7 +185,7 @@ impl State {
         }
         let is_kept = |position: usize| match &entries[position] {
             Entry::Verdict(decision) => last.get(&(decision.run, decision.by)) == Some(&position),
-            Entry::Unknown => true,
+            Entry::Key(_) | Entry::Revoked(_) | Entry::Unknown => true,
         };
         let kept: Vec<&log::Place> = (0..entries.len())
             .filter(|position| is_kept(*position))

@@ -1,5 +1,6 @@
 //! What the end-to-end tests speak.
 //!
+//! - [`asking`]: an assistant that asks our MCP server
 //! - [`daemon`]: a daemon in the background
 //! - [`disks`]: disks that are small, read-only or slow
 //! - [`home`]: a store and a home directory of one test's own, and the commands that read it
@@ -19,6 +20,7 @@
 #![allow(unused_imports, reason = "each test file uses a part of it")]
 #![allow(clippy::print_stderr, reason = "why a test was skipped is to be read")]
 
+pub(crate) mod asking;
 pub(crate) mod daemon;
 pub(crate) mod disks;
 pub(crate) mod home;

@@ -496,7 +496,8 @@ fn header(
 }
 
 /// The nearest folder upwards that is a project, as its version control says.
-fn project(folder: &Path) -> Option<PathBuf> {
+#[must_use]
+pub fn project(folder: &Path) -> Option<PathBuf> {
     let is_project = |folder: &&Path| {
         [".git", ".hg", ".jj", ".svn"]
             .iter()

@@ -1,4 +1,4 @@
-//! Between recorded bytes and the terminal.
+//! Between recorded bytes and those who read them: a terminal, a page, a model.
 //!
 //! Control characters could move the cursor or rewrite what was printed, format characters
 //! could reorder or hide text, invalid UTF-8 could be taken for either: all are shown as
@@ -7,7 +7,8 @@
 use std::fmt::Write;
 
 /// The bytes as text that is safe to print, cut after about `limit` characters (0: not cut).
-pub(crate) fn text(bytes: &[u8], limit: usize) -> String {
+#[must_use]
+pub fn text(bytes: &[u8], limit: usize) -> String {
     let mut out = String::with_capacity(bytes.len().min(256));
     let mut left = if limit == 0 { usize::MAX } else { limit };
     for chunk in bytes.utf8_chunks() {
@@ -32,7 +33,8 @@ pub(crate) fn text(bytes: &[u8], limit: usize) -> String {
 }
 
 /// JSON text with the same characters as JSON escapes. Outside of strings there are none.
-pub(crate) fn json(text: &str) -> String {
+#[must_use]
+pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c != '\n' && (c.is_control() || is_format(c)) {
@@ -61,7 +63,8 @@ fn push(out: &mut String, c: char) {
 /// Characters that are not seen but change what is: general category Cf and the line
 /// separators, variation selectors and fillers (Unicode 17, `DerivedGeneralCategory.txt` and
 /// `PropList.txt`).
-fn is_format(c: char) -> bool {
+#[must_use]
+pub fn is_format(c: char) -> bool {
     matches!(u32::from(c),
         0xad | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x890..=0x891 | 0x8e2 | 0x34f
         | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f | 0x200b..=0x200f

@@ -1,0 +1,143 @@
+//! What fits in an answer, and what is said of the rest.
+//!
+//! Clients cut answers that are too long, at places of their choosing, or refuse them. So an
+//! answer has a budget in bytes: what does not fit is left out as a whole, named, and can be
+//! asked for.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Bytes of an answer unless that is set.
+pub const BYTES: usize = 32 << 10;
+/// The least that can be set: what stands around an answer needs some.
+pub const LEAST: usize = 16 << 10;
+/// What stands around an answer.
+const AROUND: usize = 1 << 10;
+
+/// Something that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Cut {
+    /// What was left out, in words.
+    pub(crate) what: String,
+    /// How to get it.
+    pub(crate) get: String,
+}
+
+impl Cut {
+    pub(crate) fn new(what: impl Into<String>, get: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            get: get.into(),
+        }
+    }
+}
+
+/// What is left of an answer's bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    left: usize,
+}
+
+impl Budget {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self {
+            left: bytes.saturating_sub(AROUND),
+        }
+    }
+
+    /// Whether this fits; then it is taken.
+    pub(crate) fn takes(&mut self, part: &impl Serialize) -> bool {
+        let cost = cost(part);
+        let fits = cost <= self.left;
+        if fits {
+            self.left -= cost;
+        }
+        fits
+    }
+
+    /// Keeps so many bytes of what is left for something else.
+    pub(crate) fn set_aside(&mut self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.left);
+        self.left -= bytes;
+        Self { left: bytes }
+    }
+
+    /// Takes from the front of a list what fits, and tells how many do not.
+    pub(crate) fn fill<T: Serialize>(
+        &mut self,
+        all: impl IntoIterator<Item = T>,
+    ) -> (Vec<T>, usize) {
+        let mut all = all.into_iter();
+        let mut taken = Vec::new();
+        while let Some(one) = all.next() {
+            if !self.takes(&one) {
+                return (taken, 1 + all.count());
+            }
+            taken.push(one);
+        }
+        (taken, 0)
+    }
+
+    /// What was set aside and not taken.
+    pub(crate) fn give_back(&mut self, rest: Self) {
+        self.left += rest.left;
+    }
+
+    /// How many bytes of text are left.
+    pub(crate) fn text(&self) -> usize {
+        self.left
+    }
+}
+
+/// How many bytes a part takes of an answer: it stands there twice, as JSON and as JSON in a
+/// string.
+pub(crate) fn cost(part: &impl Serialize) -> usize {
+    let text = serde_json::to_string(part).unwrap_or_default();
+    let escaped = text.bytes().filter(|b| matches!(b, b'"' | b'\\')).count();
+    2 * text.len() + escaped + 2
+}
+
+/// Why a tool has no answer. The words are ours, or the caller's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct ToolError {
+    /// What is wrong, in one word.
+    pub(crate) error: &'static str,
+    /// What is wrong.
+    pub(crate) message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+    /// In how many seconds to try again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_after: Option<u32>,
+}
+
+impl ToolError {
+    pub(crate) fn new(error: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            error,
+            message: message.into(),
+            hint: None,
+            retry_after: None,
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let mut budget = Budget::new(AROUND + 50);
+        let (taken, left) = budget.fill(["\"aaaaa\""; 9]);
+        assert_eq!(taken.len() + left, 9);
+        let twice = serde_json::to_string(&serde_json::to_string(&taken).unwrap_or_default());
+        assert!(twice.unwrap_or_default().len() <= 50 && !taken.is_empty());
+    }
+}

@@ -1,0 +1,323 @@
+//! Runs as a caller may see them: of the caller's workspace and projects, and without the
+//! question itself.
+//!
+//! An assistant that asks "why did my last run fail?" does so within a run. What it does in the
+//! prompt that asks is no part of the answer; what it did in earlier prompts is. Which prompt
+//! asks is known where the client names it in its call (Codex does).
+
+use crate::answer::{self, Budget, ToolError};
+use crate::gate::{Caller, now};
+use agent_trace_analysis::filter::{Filter, Settings as FilterSettings};
+use agent_trace_analysis::outcomes::{self, Failure};
+use agent_trace_index::finding::Found;
+use agent_trace_index::listing::{Cursor, Listed, RunsPage, RunsQuery};
+use agent_trace_index::protocol::{Query, Reply};
+use agent_trace_index::stats::Stats;
+use agent_trace_index::{Runs, RunsError, opening};
+use agent_trace_model::story::{Session, Story};
+use agent_trace_store::Store;
+use rmcp::model::{NumberOrString, ProgressNotificationParam, ProgressToken};
+use rmcp::{Peer, RoleServer};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What answers are made from.
+pub struct Reader {
+    /// Who knows the runs.
+    pub runs: Arc<dyn Runs>,
+    /// Where their journals are.
+    pub store: Store,
+    /// From which duration on a step is slow, in nanoseconds.
+    pub slow: u64,
+    /// Seconds east of UTC, of times in filters without a zone.
+    pub offset: i32,
+    /// The most bytes of an answer.
+    pub bytes: usize,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) caller: Caller,
+    /// The id of the prompt that asks.
+    pub(crate) turn: Option<String>,
+    /// Whom to tell how far it is.
+    pub(crate) progress: Option<(Peer<RoleServer>, ProgressToken)>,
+}
+
+/// A run, read from its journals.
+#[derive(Clone, Debug)]
+pub(crate) struct Opened {
+    pub(crate) run: Listed,
+    pub(crate) story: Story,
+    /// Why it failed, by what happened.
+    pub(crate) failures: Vec<Failure>,
+    /// How many of its sessions cannot be read.
+    pub(crate) unreadable: usize,
+}
+
+impl Asked {
+    pub(crate) fn budget(&self) -> Budget {
+        Budget::new(self.reader.bytes.max(answer::LEAST))
+    }
+
+    /// The runs that match a filter, newest first.
+    pub(crate) fn query(&self, filter: Option<&str>) -> RunsQuery {
+        RunsQuery {
+            workspace: self.caller.workspace.clone(),
+            projects: self.caller.projects.clone(),
+            filter: filter.unwrap_or_default().to_owned(),
+            now: now(),
+            offset: self.reader.offset,
+            slow: self.reader.slow,
+            failed: false,
+            probes: false,
+            limit: 0,
+            last: 0,
+            cursor: None,
+        }
+    }
+
+    /// A filter that steps are asked with.
+    pub(crate) fn filter(&self, text: &str) -> Result<Filter, ToolError> {
+        let settings = FilterSettings {
+            now: now(),
+            offset: self.reader.offset,
+            slow: self.reader.slow,
+        };
+        Filter::parse_with(text, &settings).map_err(|error| {
+            let hint = error.hint.clone();
+            let told = ToolError::new("filter", format!("{error}\n{}", error.caret()));
+            ToolError { hint, ..told }
+        })
+    }
+
+    /// A page of runs.
+    pub(crate) async fn runs(&self, query: RunsQuery) -> Result<RunsPage, ToolError> {
+        if !query.filter.is_empty() {
+            self.filter(&query.filter)?;
+        }
+        let failed = query.failed;
+        let Reply::Runs(mut page) = self.ask(Query::Runs(query)).await? else {
+            return Err(unknown());
+        };
+        let mut runs = Vec::with_capacity(page.runs.len());
+        for run in page.runs {
+            runs.extend(self.without_the_question(run, failed).await?);
+        }
+        page.runs = runs;
+        Ok(page)
+    }
+
+    /// What tools did.
+    pub(crate) async fn stats(&self, query: RunsQuery) -> Result<Stats, ToolError> {
+        if !query.filter.is_empty() {
+            self.filter(&query.filter)?;
+        }
+        match self.ask(Query::Stats(query)).await? {
+            Reply::Stats(stats) => Ok(stats),
+            _ => Err(unknown()),
+        }
+    }
+
+    /// The run of this name, read. `latest` is the newest one that is not the question itself.
+    pub(crate) async fn open(&self, name: &str) -> Result<Opened, ToolError> {
+        let mut found = self.find(name).await?;
+        if name == "latest" && self.turn.is_some() && self.is_asking(&found.run) {
+            let opened = self.read(found.clone()).await?;
+            if !opened.story.steps.is_empty() {
+                return Ok(opened);
+            }
+            found = self.newest().await?;
+        }
+        self.read(found).await
+    }
+
+    /// The newest run that is not the question itself.
+    async fn newest(&self) -> Result<Found, ToolError> {
+        let mut query = self.query(None);
+        query.limit = 2;
+        loop {
+            let page = self.runs(query.clone()).await?;
+            if let Some(run) = page.runs.first() {
+                return self.find(&run.row.id.to_string()).await;
+            }
+            if page.cursor.is_none() {
+                return Err(empty());
+            }
+            query.cursor = page.cursor;
+        }
+    }
+
+    pub(crate) async fn find(&self, name: &str) -> Result<Found, ToolError> {
+        let query = Query::Run {
+            workspace: self.caller.workspace.clone(),
+            projects: self.caller.projects.clone(),
+            name: name.to_owned(),
+        };
+        match self.ask(query).await? {
+            Reply::Run(found) => Ok(*found),
+            _ => Err(unknown()),
+        }
+    }
+
+    /// Reads a run that was found.
+    pub(crate) async fn read(&self, found: Found) -> Result<Opened, ToolError> {
+        let (store, turn) = (self.reader.store.clone(), self.turn.clone());
+        let read = move || -> Result<Opened, RunsError> {
+            let Found { run, files } = found;
+            let opened = opening::open(&store, &run.row, &files)?;
+            let mut story = opened.story(&run.row);
+            cut(&mut story, turn.as_deref());
+            Ok(Opened {
+                failures: outcomes::failures(&story),
+                unreadable: opened.unreadable.len(),
+                story,
+                run,
+            })
+        };
+        blocking(read).await?.map_err(|error| told(&error))
+    }
+
+    async fn ask(&self, query: Query) -> Result<Reply, ToolError> {
+        // Asking makes nothing.
+        if !self.reader.store.root().is_dir() {
+            return match query {
+                Query::Runs(_) => Ok(Reply::Runs(RunsPage::default())),
+                Query::Stats(_) => Ok(Reply::Stats(Stats::default())),
+                _ => Err(empty()),
+            };
+        }
+        match self.reader.runs.ask(query).await {
+            Ok(Reply::Wrong(wrong)) => Err(told(&wrong.into())),
+            Ok(reply) => Ok(reply),
+            Err(error) => Err(told(&error)),
+        }
+    }
+
+    /// Whether the prompt that asks belongs to this run.
+    pub(crate) fn is_asking(&self, run: &Listed) -> bool {
+        let asks = |turn: &str| run.row.turns.iter().any(|own| own.id == turn);
+        self.turn.as_deref().is_some_and(asks)
+    }
+
+    /// The run as it is without the prompt that asks; none where nothing is left of it, or it
+    /// had not failed before.
+    async fn without_the_question(
+        &self,
+        mut run: Listed,
+        failed: bool,
+    ) -> Result<Option<Listed>, ToolError> {
+        if !self.is_asking(&run) {
+            return Ok(Some(run));
+        }
+        let opened = match self.find(&run.row.id.to_string()).await {
+            Ok(found) => self.read(found).await?,
+            // Removed meanwhile.
+            Err(_) => return Ok(None),
+        };
+        if opened.story.steps.is_empty() {
+            return Ok(None);
+        }
+        run.row.failed = opened.failures.len() as u64;
+        run.row.failures.truncate(opened.failures.len());
+        Ok((!failed || run.failed()).then_some(run))
+    }
+
+    /// Tells how far it is.
+    pub(crate) async fn tell(&self, done: usize, of: Option<usize>) {
+        if let Some((peer, token)) = &self.progress {
+            #[allow(clippy::cast_precision_loss, reason = "MCP tells progress as a float")]
+            let mut told = ProgressNotificationParam::new(token.clone(), done as f64);
+            told.total = of.map(|of| of as f64);
+            // Whoever does not listen misses it.
+            let _ = peer.notify_progress(told).await;
+        }
+    }
+}
+
+/// Takes the prompt that asks out of a run, and what was said to our own server.
+fn cut(story: &mut Story, turn: Option<&str>) {
+    let asking = turn.and_then(|id| story.turns.iter().position(|turn| turn.id == id));
+    let own: Vec<bool> = story.sessions.iter().map(is_own).collect();
+    let is_own = |session: usize| own.get(session).copied().unwrap_or(false);
+    story
+        .steps
+        .retain(|step| !(is_own(step.session) || asking.is_some() && step.turn == asking));
+    for (position, step) in story.steps.iter_mut().enumerate() {
+        step.number = position + 1;
+    }
+}
+
+/// Whether a session is one with a server of ours that answers assistants.
+fn is_own(session: &Session) -> bool {
+    let program = session.command.first().map(Path::new);
+    let name = program.and_then(Path::file_stem);
+    name.is_some_and(|name| name == "agent-trace")
+        && session.command.get(1).is_some_and(|word| word == "mcp")
+}
+
+/// Does what takes the processor for a while.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ToolError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| ToolError::new("failed", "answering failed: this is a fault of agent-trace"))
+}
+
+/// The place that a page ended at.
+pub(crate) fn cursor(text: Option<&str>) -> Result<Option<Cursor>, ToolError> {
+    text.map(str::parse).transpose().map_err(|_| {
+        ToolError::new("cursor", "`after` is not what an answer ended with")
+            .hint("pass the `next` of the answer before, as it is")
+    })
+}
+
+fn unknown() -> ToolError {
+    ToolError::new("failed", "whoever has the index answered something else")
+}
+
+fn empty() -> ToolError {
+    told(&RunsError::Empty)
+}
+
+/// What went wrong, in words that tell nothing of other workspaces.
+fn told(error: &RunsError) -> ToolError {
+    let message = error.to_string();
+    match error {
+        RunsError::Empty | RunsError::NoStore(_) => {
+            ToolError::new("no_runs", "nothing has been recorded here yet").hint(
+                "runs are recorded where a server's command is `agent-trace record -- COMMAND`",
+            )
+        }
+        RunsError::NotFound(_) => ToolError::new("not_found", message)
+            .hint("list_runs has the ids; `latest` is the newest run"),
+        RunsError::Ambiguous { .. } => {
+            ToolError::new("ambiguous", message).hint("give more digits of the id")
+        }
+        RunsError::Wrong(_) => ToolError::new("wrong", message),
+        error => {
+            tracing::warn!("a question could not be answered: {error}");
+            let told = ToolError::new("failed", "what was recorded cannot be read at the moment");
+            ToolError {
+                hint: error.hint().map(Into::into),
+                ..told
+            }
+        }
+    }
+}
+
+/// The id of a request as the token of its progress.
+pub(crate) fn token(token: Option<ProgressToken>) -> Option<ProgressToken> {
+    token.filter(|token| !matches!(&token.0, NumberOrString::String(text) if text.is_empty()))
+}

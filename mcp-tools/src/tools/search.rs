@@ -1,0 +1,278 @@
+//! Steps that match, over many runs.
+
+use super::{Tool, within};
+use crate::answer::{Budget, Cut, ToolError};
+use crate::ask::{Asked, blocking, cursor};
+use crate::scope::Scope;
+use crate::text::{LINE, Text};
+use crate::view::StepView;
+use agent_trace_analysis::quote;
+use agent_trace_index::listing::{Cursor, Listed, RunsQuery};
+use agent_trace_model::step::Step;
+use agent_trace_model::story::Story;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Steps of an answer unless that is asked for.
+const HITS: usize = 20;
+/// The most.
+const MOST: usize = 200;
+/// Steps of one run that are told.
+const OF_A_RUN: usize = 10;
+/// Runs that are opened between two looks at what is wanted.
+const BLOCK: usize = 20;
+/// Characters around a text that was found.
+const AROUND: usize = 160;
+
+/// `search_steps`.
+pub(crate) struct SearchSteps;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Input {
+    /// Steps whose messages hold this text, whatever its case. Whole words are found quickly
+    /// also among many runs.
+    text: Option<String>,
+    /// Steps that match this: ~t TOOL, ~s SERVER, ~m METHOD, ~e failed, ~q unanswered, ~b TEXT
+    /// in any message, ~bq in requests, ~bs in answers, ~w WORD, ~d >2s (duration), ~x CODE;
+    /// with ! & | and parentheses. Names match in part.
+    filter: Option<String>,
+    /// Only in this run.
+    run: Option<String>,
+    /// Only among so many of the newest runs; 1,000 unless given.
+    last: Option<usize>,
+    /// How many steps at most, 20 unless given, no more than 200.
+    limit: Option<usize>,
+    /// Go on from here: `next` of the answer before.
+    after: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Output {
+    hits: Vec<Hit>,
+    /// Where to go on, if there is more to look at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+    /// What was left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    truncated: Vec<Cut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Hit {
+    /// The run that it is in.
+    run: String,
+    step: StepView,
+    recorded: HitText,
+}
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct HitText {
+    /// What stands around the text that was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    around: Option<Text>,
+}
+
+impl Tool for SearchSteps {
+    const NAME: &'static str = "search_steps";
+    const TITLE: &'static str = "Search steps";
+    const DESCRIPTION: &'static str = "Finds steps of any run by a text in their requests or \
+        answers, or by a filter over tool, server, method, outcome and duration. Use it to find \
+        where a value, an error or a file was seen.";
+    const SCOPE: Scope = Scope::RunsRead;
+    type Input = Input;
+    type Output = Output;
+
+    async fn answer(asked: &Asked, input: Input) -> Result<Output, ToolError> {
+        let text = wanted(&input)?;
+        let filter = asked.filter(&text)?;
+        let limit = within(input.limit, HITS, MOST);
+        let mut found = Found {
+            left: limit,
+            budget: asked.budget(),
+            hits: Vec::new(),
+            truncated: Vec::new(),
+        };
+        if let Some(name) = &input.run {
+            let opened = asked.open(name).await?;
+            let verdict = opened.run.verdict();
+            let id = opened.run.row.id.to_string();
+            let matcher = filter.over(&opened.story, verdict);
+            for step in matcher.steps() {
+                let hit = Hit::of(&id, &opened.story, step, input.text.as_deref());
+                if !found.take(hit) {
+                    break;
+                }
+            }
+            return Ok(found.done(None));
+        }
+        let mut query = RunsQuery {
+            last: input.last.unwrap_or(1_000),
+            cursor: cursor(input.after.as_deref())?,
+            limit: BLOCK,
+            ..asked.query(Some(&text))
+        };
+        let mut seen = 0;
+        loop {
+            let page = asked.runs(query.clone()).await?;
+            for run in &page.runs {
+                let id = run.row.id;
+                // One that is not there any more was removed meanwhile.
+                let Ok(file) = asked.find(&id.to_string()).await else {
+                    continue;
+                };
+                let opened = asked.read(file).await?;
+                let (filter, input) = (filter.clone(), input.text.clone());
+                let hits = blocking(move || {
+                    let matcher = filter.over(&opened.story, opened.run.verdict());
+                    let mut steps = matcher.steps();
+                    let told = steps.by_ref().take(OF_A_RUN);
+                    let told = told.map(|step| {
+                        Hit::of(&id.to_string(), &opened.story, step, input.as_deref())
+                    });
+                    let told: Vec<Hit> = told.collect();
+                    (told, steps.count())
+                });
+                let (hits, more) = hits.await?;
+                if !found.take_all(hits) {
+                    let next = found.last(&page.runs).or(query.cursor);
+                    return Ok(found.done(next));
+                }
+                if more > 0 {
+                    let id = id.to_string();
+                    found.say(
+                        format!("{more} steps of run {id}"),
+                        &format!("with run {id}"),
+                    );
+                }
+            }
+            seen += page.runs.len();
+            asked.tell(seen, None).await;
+            match page.cursor {
+                Some(next) => query.cursor = Some(next),
+                None => return Ok(found.done(None)),
+            }
+        }
+    }
+}
+
+/// What is wanted, as one filter.
+fn wanted(input: &Input) -> Result<String, ToolError> {
+    let text = input.text.as_deref().filter(|text| !text.is_empty());
+    let quoted = text.map(|text| {
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+        format!("~b \"{quoted}\"")
+    });
+    Ok(match (quoted, &input.filter) {
+        (Some(text), Some(filter)) => format!("{text} & ({filter})"),
+        (Some(text), None) => text,
+        (None, Some(filter)) => filter.clone(),
+        (None, None) => {
+            let what = "give a text, a filter, or both";
+            return Err(ToolError::new("arguments", what));
+        }
+    })
+}
+
+/// What is told so far.
+struct Found {
+    left: usize,
+    budget: Budget,
+    hits: Vec<Hit>,
+    truncated: Vec<Cut>,
+}
+
+impl Found {
+    fn take(&mut self, hit: Hit) -> bool {
+        if self.left == 0 || !self.budget.takes(&hit) {
+            self.truncated.push(Cut::new(
+                "more steps",
+                "ask for fewer, by a narrower filter",
+            ));
+            return false;
+        }
+        self.left -= 1;
+        self.hits.push(hit);
+        true
+    }
+
+    /// Takes the steps of a run, or none of them.
+    fn take_all(&mut self, hits: Vec<Hit>) -> bool {
+        if self.hits.is_empty() {
+            let (hits, left) = self.budget.fill(hits);
+            if left > 0 {
+                self.say(format!("{left} steps of the first run"), "with `run`");
+            }
+            self.left = self.left.saturating_sub(hits.len());
+            self.hits = hits;
+            return true;
+        }
+        let fits = hits.len() <= self.left && self.budget.takes(&hits);
+        if fits {
+            self.left -= hits.len();
+            self.hits.extend(hits);
+        }
+        fits
+    }
+
+    fn say(&mut self, what: String, get: &str) {
+        let cut = Cut::new(what, format!("search_steps {get}"));
+        if self.budget.takes(&cut) {
+            self.truncated.push(cut);
+        }
+    }
+
+    /// The place of the last run of which there are hits.
+    fn last(&self, runs: &[Listed]) -> Option<Cursor> {
+        let last = self.hits.last()?;
+        let run = runs.iter().find(|run| run.row.id.to_string() == last.run)?;
+        Some(Cursor {
+            started: run.row.started,
+            run: run.row.id,
+            seen: 0,
+        })
+    }
+
+    fn done(self, next: Option<Cursor>) -> Output {
+        Output {
+            hits: self.hits,
+            next: next.map(|next| next.to_string()),
+            truncated: self.truncated,
+        }
+    }
+}
+
+impl Hit {
+    fn of(run: &str, story: &Story, step: &Step, text: Option<&str>) -> Self {
+        let messages = [&step.request, &step.response];
+        let mut bodies = messages
+            .into_iter()
+            .flatten()
+            .map(|message| &message.text[..]);
+        let around = text.and_then(|text| {
+            bodies.find_map(|body| {
+                let at = find(body, text.as_bytes())?;
+                Some(Text::of(
+                    quote::around(body, at..at + text.len(), AROUND),
+                    LINE,
+                ))
+            })
+        });
+        Self {
+            run: run.to_owned(),
+            step: StepView::of(story, step),
+            recorded: HitText { around },
+        }
+    }
+}
+
+/// Where a text stands, ASCII letters in any case.
+fn find(body: &[u8], text: &[u8]) -> Option<usize> {
+    if text.is_empty() {
+        return None;
+    }
+    let windows = body.windows(text.len());
+    windows
+        .into_iter()
+        .position(|window| window.eq_ignore_ascii_case(text))
+}
