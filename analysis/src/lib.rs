@@ -9,6 +9,7 @@
 //! - [`timeline`], [`tree`]: how a run went in time, and what led to what
 //! - [`why`]: where a step's values came from
 //! - [`diff`], [`align`]: what is different between two runs
+//! - [`suspects`]: which steps may have broken a run
 //! - [`scalars`], [`quote`]: values in messages and where they stand, and pieces to show
 //! - [`testing`]: small stories for tests
 
@@ -21,6 +22,7 @@ pub mod outcomes;
 pub mod parts;
 pub mod quote;
 pub mod scalars;
+pub mod suspects;
 pub mod testing;
 pub mod timeline;
 pub mod tree;
