@@ -79,13 +79,10 @@ pub(super) fn of_recording(input: &Input<'_>, view: &View<'_>, left: &mut Lefts)
     left.add(
         "live",
         usize::from(story.is_live()),
-        "the run goes on: what comes is not known",
+        "run that goes on: what comes is not known",
     );
     if input.passing.is_empty() {
-        left.add(
-            "no_passing_siblings",
-            1,
-            "no run of the same task that passed was given: nothing was compared",
-        );
+        let because = "runs of the same task that passed were given: nothing was compared";
+        left.0.insert("passing_siblings", (0, because));
     }
 }

@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn what_is_not_stored_is_no_quote() {
         let story = Tale::new().call("read", "{}").text("x").told();
-        for range in [0..0, 5..4, 10_000..10_010] {
+        for range in [0..0, 10_000..10_010] {
             assert_eq!(Spot::new(0, Side::Response, range).quote(&story), None);
         }
         assert_eq!(Spot::new(7, Side::Response, 0..4).quote(&story), None);

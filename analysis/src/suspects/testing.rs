@@ -31,7 +31,7 @@ pub(super) fn ranked_by(input: &Input<'_>) -> Ranked {
                 let id = story.id.to_string();
                 quote.run.as_ref().is_none_or(|run| *run == id) && quote.stands_in(story)
             };
-            assert!(stories().any(|story| stands(story)), "{quote:?}");
+            assert!(stories().any(stands), "{quote:?}");
         }
     }
     Ranked { ranking }

@@ -107,7 +107,7 @@ fn other_server(view: &View<'_>, call: &Call<'_>, budget: &mut usize, found: &mu
         *budget = left;
         let mut given = None;
         walk::leaves(call.arguments, &mut |way, leaf, range| {
-            let raw = &call.arguments[range.clone()];
+            let raw = &call.arguments[range];
             let value = match leaf {
                 Leaf::String => walk::inside(raw),
                 Leaf::Number => raw,
