@@ -7,10 +7,11 @@
 use super::signs::{self, Signs, signs};
 use super::walk::{self, Leaf, Way};
 use agent_trace_model::step::Step;
+use agent_trace_wire::json::Scanner;
 use std::ops::Range;
 
 /// Bytes at the beginning of a text that are looked at.
-const HEAD: usize = 64 << 10;
+const HEAD: usize = 16 << 10;
 
 /// Bytes at its end.
 const TAIL: usize = 4 << 10;
@@ -294,7 +295,10 @@ impl Reading<'_> {
             self.text = true;
             return true;
         }
-        if !agent_trace_wire::json::is_valid(text) {
+        if let Some(invalid) = Scanner::new(text).find_map(Result::err) {
+            if invalid.at >= text.len() {
+                self.answer.part.get_or_insert_with(|| range.clone());
+            }
             return false;
         }
         if text == b"[]" || text == b"{}" {
@@ -392,6 +396,8 @@ mod tests {
             r#"{"items":[1],"has_more":true}"#,
             "line\n<error>Content truncated. Call the fetch tool with a start_index of 5000 to get more content.</error>",
             "a\nb\n… 17 more lines",
+            r#"{"items":[{"id":1},{"i"#,
+            "ant, bee, cat, […]",
         ] {
             assert!(said(text).part.is_some(), "{text}");
         }

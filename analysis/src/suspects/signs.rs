@@ -23,7 +23,7 @@ const MADE_UP: &str =
 const NOTHING: &str = r"^\W*(no|none|nothing|zero|empty|null|0)\b.{0,80}$|\b(no|0|zero) ([\w-]+ ){0,3}(was |were )?(found|available|returned|exist|match(es|ed|ing)?)\b|\bfound (no|0|zero)\b|\b(is|are) empty\b";
 
 /// A text that says that it is only a part.
-const PART: &str = r"\btruncated\b|output (was |is )?(cut|too long|limited)|\b\d+ more (lines?|rows?|items?|results?|characters|bytes|entries|matches)\b|to get more content|results? limited to|showing (only )?(the )?first \d+|showing \d+(-\d+)? of \d+|\bpage 1 of ([2-9]|\d\d)";
+const PART: &str = r"\btruncated\b|output (was |is )?(cut|too long|limited)|\b\d+ more (lines?|rows?|items?|results?|characters|bytes|entries|matches)\b|to get more content|results? limited to|showing (only )?(the )?first \d+|showing \d+(-\d+)? of \d+|\bpage 1 of ([2-9]|\d\d)|(\[(…|\.\.\.)\]|…)\W*$";
 
 /// The expressions, made once.
 #[derive(Debug)]

@@ -34,6 +34,12 @@ const CONNECTING: [&str; 11] = [
     "subscriptions/listen",
 ];
 
+/// Words in the names of tools that read only; what a server says of a tool counts more.
+const READS: [&str; 14] = [
+    "get", "read", "list", "search", "find", "show", "fetch", "query", "open", "log", "status",
+    "diff", "describe", "tree",
+];
+
 /// A step that can be a suspect.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
@@ -160,6 +166,19 @@ impl<'a> View<'a> {
     pub(super) fn goes_on(&self, index: usize) -> bool {
         let later = self.calls.get(index + 1..).unwrap_or_default();
         later.iter().any(|call| call.step.is_clients())
+    }
+
+    /// Whether the tool that is called changes nothing, as far as its definition or else its name
+    /// tells.
+    pub(super) fn is_reading(&self, call: &Call<'_>) -> bool {
+        let tool = call.tool.unwrap_or_default();
+        let definition = self.definitions.last_of(call.server, tool);
+        if definition.is_some_and(|tool| tool.is_read_only()) {
+            return true;
+        }
+        let lower = tool.to_ascii_lowercase();
+        let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|word| READS.contains(&word))
     }
 
     /// For each call the next one, if any, of the same kind of which something holds.

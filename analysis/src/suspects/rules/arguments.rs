@@ -62,13 +62,20 @@ pub(super) fn find(view: &View<'_>, found: &mut Evidence, left: &mut Lefts) {
 }
 
 fn no_such_tool(call: &Call<'_>, found: &mut Evidence) {
-    let because = "the server had listed its tools, and none of this name";
+    let weight = Rule::InvalidArguments.weight();
+    let (part, end) = match (call.recovered, call.is_clean()) {
+        (true, _) => (20, "; a later call of it went well"),
+        (_, true) => (20, "; it answered all the same"),
+        _ => (100, ""),
+    };
+    let because = format!("the server had listed its tools, and none of this name{end}");
     let spots = super::super::quotes::text(call.step, Side::Request);
     let spots = spots.and_then(|text| {
         let range = walk::locate(text, "/params/name")?;
         Some(Spot::new(call.at, Side::Request, range))
     });
-    found.add(call.at, Rule::InvalidArguments, because, spots);
+    let weight = share(weight, part);
+    found.add_weighing(call.at, Rule::InvalidArguments, weight, because, spots);
 }
 
 fn misfit(
@@ -82,9 +89,10 @@ fn misfit(
         return;
     };
     let weight = Rule::InvalidArguments.weight();
-    let (part, end) = match call.is_clean() {
-        true => (60, "; the server took it all the same"),
-        false => (100, ""),
+    let (part, end) = match (call.recovered, call.is_clean()) {
+        (true, _) => (20, "; a later call of the tool went well"),
+        (_, true) => (60, "; the server took it all the same"),
+        _ => (100, ""),
     };
     let because = format!(
         "its arguments do not fit the tool's schema: {}{end}",
@@ -129,14 +137,31 @@ mod tests {
             .call("read", r#"{"id":"twelve"}"#)
             .tool_error("no such note")
             .call("wipe", "{}")
-            .text("done")
+            .tool_error("no")
+            .call("hello", "{}")
+            .text("hello")
             .told();
         let ranked = ranked(&story);
-        assert_eq!(ranked.steps(), [3, 4]);
+        assert_eq!(ranked.steps(), [3, 4, 5]);
         assert!(ranked.rules(3).contains(&Rule::InvalidArguments));
-        assert_eq!(ranked.rules(4), [Rule::InvalidArguments]);
-        assert_eq!(ranked.quote(4), "\"wipe\"");
+        assert!(ranked.rules(4).contains(&Rule::InvalidArguments));
+        let quotes = ranked.quotes(4, Rule::InvalidArguments);
+        assert_eq!(quotes, ["\"wipe\""]);
+        // The server knows more than it lists.
+        assert_eq!(ranked.rules(5), [Rule::InvalidArguments]);
+        assert!(ranked.score(5) < 1.0);
         assert_eq!(ranked.rules(2), []);
+    }
+
+    #[test]
+    fn a_slip_that_was_made_good_weighs_little() {
+        let story = listed()
+            .call("read", r#"{"id":"twelve"}"#)
+            .tool_error("id is no number")
+            .call("read", r#"{"id":12}"#)
+            .text("water")
+            .told();
+        assert!(ranked(&story).score(2) < 1.2);
     }
 
     #[test]

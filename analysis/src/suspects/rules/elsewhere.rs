@@ -1,27 +1,30 @@
 //! Values that were given to the wrong server, and values whose meaning a step in between may
-//! have changed. Both are told of calls that failed, were empty, or were not clean.
+//! have changed. The latter are told of calls that failed, or whose answer was lacking.
 
+use super::share;
 use crate::scalars::hash;
 use crate::suspects::evidence::Evidence;
 use crate::suspects::view::{Call, View};
 use crate::suspects::walk::{self, Leaf};
 use crate::suspects::weights::Rule;
+use aho_corasick::AhoCorasick;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The shortest value that is followed, in bytes of JSON text.
 const SHORTEST: usize = 4;
+
+/// The longest value that is looked for in other servers' answers.
+const LONGEST: usize = 200;
+
+/// Answers before a call that are looked at.
+const BACK: usize = 50;
 
 /// Values of one call that are followed.
 const VALUES: usize = 50;
 
 /// Bytes of all answers in which values are looked for.
 const BYTES: usize = 16 << 20;
-
-/// Words in the names of tools that read only; what a server says of a tool counts more.
-const READS: [&str; 14] = [
-    "get", "read", "list", "search", "find", "show", "fetch", "query", "open", "log", "status",
-    "diff", "describe", "tree",
-];
 
 pub(super) fn find(view: &View<'_>, found: &mut Evidence) {
     // Where a value was last given to a step that may have changed what it stands for.
@@ -49,10 +52,10 @@ pub(super) fn find(view: &View<'_>, found: &mut Evidence) {
                     );
                 }
             }
-            other_server(view, call, &mut budget, found);
-        } else if !is_reading(view, call) {
+        } else if !view.is_reading(call) {
             changed.extend(values.into_iter().map(|(_, value)| (value, index)));
         }
+        other_server(view, call, &mut budget, found);
     }
 }
 
@@ -70,17 +73,6 @@ fn values(call: &Call<'_>) -> Vec<(String, u64)> {
     values
 }
 
-fn is_reading(view: &View<'_>, call: &Call<'_>) -> bool {
-    let tool = call.tool.unwrap_or_default();
-    let definition = view.definitions.last_of(call.server, tool);
-    if definition.is_some_and(|tool| tool.is_read_only()) {
-        return true;
-    }
-    let lower = tool.to_ascii_lowercase();
-    let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric());
-    words.any(|word| READS.contains(&word))
-}
-
 /// A call that another server of the run could have taken.
 fn other_server(view: &View<'_>, call: &Call<'_>, budget: &mut usize, found: &mut Evidence) {
     let Some(tool) = call.tool else {
@@ -90,22 +82,55 @@ fn other_server(view: &View<'_>, call: &Call<'_>, budget: &mut usize, found: &mu
     if others.is_empty() {
         return;
     }
-    // The values that it was given, in what another server with that tool answered before.
-    let Some(index) = view.index(call.at) else {
+    let Some((index, values)) = view.index(call.at).zip(Values::of(call)) else {
         return;
     };
-    for earlier in view.calls[..index].iter().rev() {
+    // The last answer that has one of the values, of this server or of another that has the tool.
+    let earlier = view.calls[..index].iter().rev().filter(|earlier| {
+        let server = earlier.server;
+        earlier.is_ok() && (server == call.server || others.contains(&server))
+    });
+    for earlier in earlier.take(BACK) {
         let Some(response) = earlier.step.response.as_ref() else {
             continue;
         };
-        if !others.contains(&earlier.server) || !earlier.is_ok() {
-            continue;
-        }
         let Some(left) = budget.checked_sub(response.text.len()) else {
             break;
         };
         *budget = left;
-        let mut given = None;
+        let Some((pointer, range)) = values.find(&response.text) else {
+            continue;
+        };
+        if earlier.server == call.server {
+            return;
+        }
+        let because = format!(
+            "another server has a tool of this name, and had given the value, at step {}",
+            earlier.step.number
+        );
+        let spots = [call.argument(pointer), earlier.answer_at(Some(&range))];
+        let part = if call.is_clean() { 60 } else { 100 };
+        let weight = share(Rule::OtherServer.weight(), part);
+        let spots = spots.into_iter().flatten();
+        found.add_weighing(call.at, Rule::OtherServer, weight, because, spots);
+        return;
+    }
+    if !call.is_clean() {
+        let because = "another server has a tool of this name";
+        let weight = share(Rule::OtherServer.weight(), 25);
+        found.add_weighing(call.at, Rule::OtherServer, weight, because, call.asked());
+    }
+}
+
+/// The values that a call was given, to be looked for in texts.
+struct Values {
+    pointers: Vec<String>,
+    finder: AhoCorasick,
+}
+
+impl Values {
+    fn of(call: &Call<'_>) -> Option<Self> {
+        let (mut pointers, mut values) = (Vec::new(), Vec::new());
         walk::leaves(call.arguments, &mut |way, leaf, range| {
             let raw = &call.arguments[range];
             let value = match leaf {
@@ -113,40 +138,26 @@ fn other_server(view: &View<'_>, call: &Call<'_>, budget: &mut usize, found: &mu
                 Leaf::Number => raw,
                 _ => return true,
             };
-            if value.len() + 1 >= SHORTEST
-                && let Some(at) = contains(&response.text, value)
-            {
-                given = Some((way.pointer(), at..at + value.len()));
+            if (SHORTEST..=LONGEST).contains(&(value.len() + 1)) {
+                pointers.push(way.pointer());
+                values.push(value);
             }
-            given.is_none()
+            values.len() < VALUES
         });
-        if let Some((pointer, range)) = given {
-            let because = format!(
-                "another server has a tool of this name, and had given the value, at step {}",
-                earlier.step.number
-            );
-            let spots = [call.argument(&pointer), earlier.answer_at(Some(&range))];
-            found.add(
-                call.at,
-                Rule::OtherServer,
-                because,
-                spots.into_iter().flatten(),
-            );
-            return;
-        }
+        let finder = AhoCorasick::new(&values).ok()?;
+        (!values.is_empty()).then_some(Self { pointers, finder })
     }
-    let because = "another server has a tool of this name";
-    found.add_weighing(call.at, Rule::OtherServer, 40, because, call.asked());
-}
 
-/// Where a value stands in a text, not as a part of a longer word.
-fn contains(text: &[u8], value: &[u8]) -> Option<usize> {
-    let word = |at: Option<&u8>| at.is_some_and(|b| b.is_ascii_alphanumeric());
-    let finder = aho_corasick::AhoCorasick::new([value]).ok()?;
-    let alone =
-        |at: usize| !word(text.get(at.wrapping_sub(1))) && !word(text.get(at + value.len()));
-    let mut found = finder.find_iter(text).map(|found| found.start());
-    found.find(|at| alone(*at))
+    /// The first value that stands in a text and is no part of a longer word: its pointer, and
+    /// where it stands.
+    fn find(&self, text: &[u8]) -> Option<(&str, Range<usize>)> {
+        let word = |at: Option<&u8>| at.is_some_and(u8::is_ascii_alphanumeric);
+        let before = |at: usize| at.checked_sub(1).and_then(|at| text.get(at));
+        let mut found = self.finder.find_overlapping_iter(text);
+        let found = found.find(|f| !word(before(f.start())) && !word(text.get(f.end())))?;
+        let pointer = self.pointers.get(found.pattern().as_usize())?;
+        Some((pointer, found.range()))
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +179,21 @@ mod tests {
         let ranked = ranked(&story);
         assert_eq!(ranked.steps(), [3, 2]);
         assert_eq!(ranked.rules(2), [Rule::ChangedBetween]);
+    }
+
+    #[test]
+    fn a_value_that_the_server_itself_gave_is_no_sign() {
+        let tools = r#"{"tools":[{"name":"get"},{"name":"list"}]}"#;
+        let mut tale = Tale::new();
+        for server in ["tasks", "notes"] {
+            tale = tale.on(server).request("tools/list", "{}").result(tools);
+            tale = tale.call("list", "{}").text("T-1042: water the plants");
+        }
+        let story = tale
+            .call("get", r#"{"id":"T-1042"}"#)
+            .text("twice a day")
+            .told();
+        assert!(!ranked(&story).rules(5).contains(&Rule::OtherServer));
     }
 
     #[test]

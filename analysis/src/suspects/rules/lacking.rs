@@ -47,7 +47,8 @@ fn empty(
     found: &mut Evidence,
 ) {
     // A tool that never has anything to say is one that does something.
-    if call.answer.holds == Holds::NoContent && !has {
+    let quiet = call.answer.holds == Holds::NoContent;
+    if quiet && !has && !view.is_reading(call) {
         return;
     }
     let weight = Rule::EmptyResult.weight();
@@ -262,12 +263,21 @@ mod tests {
 
     #[test]
     fn no_content_counts_only_where_there_was_some_elsewhere() {
-        let run = |text: &str| Tale::new().call("log", "{}").text(text);
+        let run = |text: &str| Tale::new().call("sync", "{}").text(text);
         let quiet = run("").call("write", r#"{"x":"yz"}"#).text("ok").told();
         assert_eq!(ranked(&quiet).steps(), [] as [usize; 0]);
         let passing = run("three commits").told();
         let ranked = ranked_with(&quiet, &[&passing], &[]);
         assert!(ranked.rules(1).contains(&Rule::EmptyResult));
+    }
+
+    #[test]
+    fn a_tool_that_only_reads_should_have_something_to_say() {
+        let story = Tale::new()
+            .call("search_notes", r#"{"for":"x"}"#)
+            .text("")
+            .told();
+        assert_eq!(ranked(&story).rules(1), [Rule::EmptyResult]);
     }
 
     #[test]

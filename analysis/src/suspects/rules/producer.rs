@@ -28,6 +28,9 @@ const BYTES: usize = 16 << 20;
 /// Calls before a failing step among which one is looked for whose answer lacked something.
 const LACKING: usize = 5;
 
+/// Bytes of an error in which values are looked for.
+const ERROR: usize = 4 << 10;
+
 /// Producers of one step, the nearest first.
 const PRODUCERS: usize = 5;
 
@@ -222,7 +225,7 @@ fn error_of(call: &Call<'_>) -> String {
     let text = response
         .map(|message| &message.text[..])
         .unwrap_or_default();
-    String::from_utf8_lossy(&text[..text.len().min(BYTES / 16)]).into_owned()
+    String::from_utf8_lossy(&text[..text.len().min(ERROR)]).into_owned()
 }
 
 /// Whether an error names a value. Short ones stand everywhere.
