@@ -148,7 +148,7 @@ fn suspects_are_ranked_with_quotes() {
 
     2. step 4, score 1.10
     notes tools/call read({"note":8213}) = tool error {"content":[{"text":"the notes are locked","type":"text"}],"isError":true} <0.1>
-    +0.60 it ended in an error; a later call of the same kind went well
+    +0.60 it ended in an error; the same call went well later
     step 4 answered /result/content/0/text: "the notes are locked"
     +0.50 the server had listed its tools, and none of this name; a later call of it went well
     step 4 asked /params/name: "read"

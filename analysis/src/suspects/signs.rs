@@ -20,7 +20,7 @@ const MADE_UP: &str =
     r"\bassum(e|ed|es|ing|ption)|hypothetical|simulat|placeholder|sample data|\bmock|for the sake";
 
 /// A short text that says that there is nothing.
-const NOTHING: &str = r"^\W*(no|none|nothing|zero|empty|null|0)\b.{0,80}$|\b(no|0|zero) ([\w-]+ ){0,3}(was |were )?(found|available|returned|exist|match(es|ed|ing)?)\b|\bfound (no|0|zero)\b|\b(is|are) empty\b";
+const NOTHING: &str = r"^\W*(no|none|nothing|zero|empty|null|0)\b.{0,80}$|\b(no|0|zero) ([\w-]+ ){0,3}(was |were )?(found|available|returned|exist|match(es|ed|ing)?)\b|\bfound (no|0|zero)\b|\b(is|are) empty\b|\bnot found\b|\bno such\b|\bdoes ?n[o']t exist\b";
 
 /// A text that says that it is only a part.
 const PART: &str = r"\btruncated\b|output (was |is )?(cut|too long|limited)|\b\d+ more (lines?|rows?|items?|results?|characters|bytes|entries|matches)\b|to get more content|results? limited to|showing (only )?(the )?first \d+|showing \d+(-\d+)? of \d+|\bpage 1 of ([2-9]|\d\d)|(\[(…|\.\.\.)\]|…)\W*$";
@@ -165,6 +165,7 @@ mod tests {
                 .nothing
                 .is_match(b"Your search returned 0 results, 0 rows found")
         );
+        assert!(signs.nothing.is_match(b"Note 17 was not found."));
         assert!(!signs.nothing.is_match(b"Notes: 3"));
         assert!(
             signs

@@ -140,3 +140,42 @@ fn large_runs_are_ranked_in_time() {
     let size = serde_json::to_string(&ranked.ranking).unwrap().len();
     assert!(size < 64 << 10, "{size}");
 }
+
+#[test]
+fn hostile_runs_are_ranked_in_time() {
+    // Every rule has something to look at in every step.
+    let run = |seed: usize| {
+        let mut tale = Tale::new();
+        for number in 0..5_000 {
+            tale = tale.on(["one", "two"][number % 2]);
+            if number % 10 < 2 {
+                let tools = format!(
+                    "{{\"tools\":[{{\"name\":\"list\",\"title\":\"{number}\",\"inputSchema\":{{\"required\":[\"x\"]}}}}]}}"
+                );
+                tale = tale.request("tools/list", "{}").result(&tools);
+            }
+            let values: Vec<String> = (0..20)
+                .map(|n| format!("\"{n}\":\"id-{}\"", number + n))
+                .collect();
+            let call = format!("{{\"seed\":{seed},\"none\":[],{}}}", values.join(","));
+            tale = tale.call("list", &call);
+            tale = match number % 3 {
+                0 => tale.tool_error(&format!("id-{number} is not there")),
+                1 => tale.text(&format!(
+                    "{{\"items\":[\"id-{number}\"],\"has_more\":true}}"
+                )),
+                _ => tale.text("[]"),
+            };
+        }
+        tale.told()
+    };
+    let (story, others) = (run(0), [run(1), run(2), run(3)]);
+    let others: Vec<&Story> = others.iter().collect();
+    let begun = std::time::Instant::now();
+    let ranked = ranked_with(&story, &others, &others);
+    let took = begun.elapsed();
+    assert!(took.as_secs() < 60, "{took:?}");
+    assert_eq!(ranked.ranking.suspects.len(), 20);
+    let size = serde_json::to_string(&ranked.ranking).unwrap().len();
+    assert!(size < 128 << 10, "{size}");
+}

@@ -76,7 +76,7 @@ rules! {
     /// It was tried again and failed again.
     BeforeRetries = 50,
     /// It failed, and that was made good.
-    RecoveredError = 60,
+    RecoveredError = 120,
     /// Words of failure in the text of an answer.
     SoftFailure = 60,
     /// The answer says of itself that it is made up.

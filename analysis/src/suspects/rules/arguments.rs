@@ -90,7 +90,7 @@ fn misfit(
     };
     let weight = Rule::InvalidArguments.weight();
     let (part, end) = match (call.recovered, call.is_clean()) {
-        (true, _) => (20, "; a later call of the tool went well"),
+        (true, _) => (10, "; a later call of the tool went well"),
         (_, true) => (60, "; the server took it all the same"),
         _ => (100, ""),
     };
@@ -161,7 +161,7 @@ mod tests {
             .call("read", r#"{"id":12}"#)
             .text("water")
             .told();
-        assert!(ranked(&story).score(2) < 1.2);
+        assert!(ranked(&story).score(2) < 1.5);
     }
 
     #[test]

@@ -18,12 +18,12 @@ struct Chain {
 }
 
 pub(super) fn find(view: &View<'_>, found: &mut Evidence) {
+    let again = view.next_same(|call| call.is_ok());
     let mut chains: HashMap<u64, Chain> = HashMap::new();
     for (index, call) in view.calls.iter().enumerate() {
         let step = call.step;
         if call.failed() && call.recovered {
-            let because = "it ended in an error; a later call of the same kind went well";
-            found.add(call.at, Rule::RecoveredError, because, call.said());
+            recovered(call, again[index].is_some(), found);
         } else if call.failed() {
             error(
                 view,
@@ -51,6 +51,20 @@ pub(super) fn find(view: &View<'_>, found: &mut Evidence) {
         found.add(view.calls[first].at, Rule::BeforeRetries, because, None);
     }
     crashes(view, found);
+}
+
+/// An error after which a call of the same kind went well: the same call, or another one, which
+/// may not have got what this one was to get.
+fn recovered(call: &Call<'_>, same: bool, found: &mut Evidence) {
+    let (part, because) = match same {
+        true => (50, "it ended in an error; the same call went well later"),
+        false => (
+            100,
+            "it ended in an error; a later call with other arguments went well",
+        ),
+    };
+    let weight = share(Rule::RecoveredError.weight(), part);
+    found.add_weighing(call.at, Rule::RecoveredError, weight, because, call.said());
 }
 
 /// An error that was not made good.
@@ -149,6 +163,22 @@ mod tests {
         let ranked = ranked(&story);
         assert_eq!(ranked.steps()[..2], [3, 1]);
         assert_eq!(ranked.rules(1), [Rule::RecoveredError]);
+        assert!(ranked.score(1) < 1.0);
+    }
+
+    #[test]
+    fn what_only_other_arguments_got_was_not_quite_made_good() {
+        let story = Tale::new()
+            .call("read", r#"{"id":71}"#)
+            .tool_error("locked")
+            .call("read", r#"{"id":72}"#)
+            .text("water")
+            .call("write", r#"{"text":"only water"}"#)
+            .text("written")
+            .told();
+        let ranked = ranked(&story);
+        assert_eq!(ranked.steps()[0], 1);
+        assert!(ranked.score(1) > 1.0);
     }
 
     #[test]
