@@ -4,6 +4,7 @@ use super::testing::{ranked, ranked_with};
 use super::{Input, Quoted, rank};
 use crate::testing::Tale;
 use agent_trace_model::story::Story;
+use proptest::prelude::*;
 use std::fmt::Write;
 
 fn failing() -> Story {
@@ -178,4 +179,34 @@ fn hostile_runs_are_ranked_in_time() {
     assert_eq!(ranked.ranking.suspects.len(), 20);
     let size = serde_json::to_string(&ranked.ranking).unwrap().len();
     assert!(size < 128 << 10, "{size}");
+}
+
+proptest! {
+    #[test]
+    fn whatever_was_recorded_is_ranked(
+        texts in prop::collection::vec(
+            prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..80),
+                "[\\[\\]{}:,\"a0\\\\uü ]{0,60}".prop_map(String::into_bytes),
+                r#"\{"(result|error)":\{"content":\[\{"text":"(\[|\{|Error|No x found|ü|\\n){0,9}"\}\]"#
+                    .prop_map(String::into_bytes),
+            ],
+            0..12,
+        ),
+    ) {
+        let mut tale = Tale::new().request("tools/list", "{}").result("{}");
+        for pair in texts.chunks(2) {
+            tale = tale.call("get_it", "{}").text("x").step(|step| {
+                if let Some(request) = &mut step.request {
+                    request.text.clone_from(&pair[0]);
+                }
+                if let (Some(response), Some(text)) = (&mut step.response, pair.get(1)) {
+                    response.text.clone_from(text);
+                }
+            });
+        }
+        let story = tale.told();
+        // Each quote is compared in there.
+        ranked_with(&story, &[&story], &[&story]);
+    }
 }

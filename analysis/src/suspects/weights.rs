@@ -86,3 +86,19 @@ rules! {
     /// It failed with a value that appeared nowhere before.
     ValueFromNowhere = 40,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_table_is_this_one() {
+        let documented = include_str!("../../../docs/suspects.md");
+        for rule in Rule::ALL {
+            let name = serde_json::to_value(rule).unwrap();
+            let weight = f64::from(rule.weight()) / 100.0;
+            let row = format!("| `{}` | {weight:.2} |", name.as_str().unwrap());
+            assert!(documented.contains(&row), "{row}");
+        }
+    }
+}
