@@ -26,6 +26,8 @@ mod left;
 mod quotes;
 mod result;
 mod rules;
+#[cfg(test)]
+mod scenarios;
 mod schema;
 mod signs;
 #[cfg(test)]

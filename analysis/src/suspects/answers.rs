@@ -168,6 +168,12 @@ impl Reading<'_> {
         // Below `structuredContent` the document begins one level further in.
         let from = from + usize::from(of.is_none() && top == b"structuredContent");
         self.member(name, depth == from + 1, leaf, raw, &place);
+        // What went wrong may be told by an object or a list.
+        let outer = way.key(from);
+        let of_error = signs::ERRORS.contains(&outer.as_deref().unwrap_or_default());
+        if of_error && depth > from + 1 && !in_content {
+            self.answer.fails.get_or_insert_with(|| place.clone());
+        }
         match leaf {
             Leaf::String if in_content && name == b"text" => self.text(raw, range),
             // The names of kinds are no content.
@@ -419,6 +425,7 @@ mod tests {
             "Failed to fetch",
             r#"{"error":"rate limited"}"#,
             r#"{"success":false,"data":null}"#,
+            r#"{"errors":[{"code":7}],"data":null}"#,
             r#"{"status":"error"}"#,
             r#"{"status_code":503}"#,
         ] {

@@ -61,7 +61,7 @@ rules! {
     /// The same call, with the same outcome, again and again.
     Loop = 150,
     /// Signs of an error in the text of an answer.
-    ErrorSigns = 150,
+    ErrorSigns = 120,
     /// Another server has a tool of that name, and the values that it was given.
     OtherServer = 150,
     /// It was given a value that a later step failed with, and may have changed what it stands
@@ -78,9 +78,9 @@ rules! {
     /// It failed, and that was made good.
     RecoveredError = 120,
     /// Words of failure in the text of an answer.
-    SoftFailure = 60,
+    SoftFailure = 50,
     /// The answer says of itself that it is made up.
-    MadeUp = 60,
+    MadeUp = 50,
     /// It took far longer than others of its kind.
     Slow = 60,
     /// It failed with a value that appeared nowhere before.

@@ -1,14 +1,32 @@
 //! What failed before everything else: what comes later is often its consequence.
 
+use super::share;
 use crate::suspects::evidence::Evidence;
-use crate::suspects::view::View;
+use crate::suspects::view::{Call, View};
 use crate::suspects::weights::Rule;
 
-/// Kinds of failure, the surest first: only the first of the surest that there is counts.
-const KINDS: [&[Rule]; 2] = [&[Rule::Error, Rule::SwallowedError], &[Rule::ErrorSigns]];
+/// Kinds of failure, the surest first: only the first of the surest that there is counts. Signs in
+/// texts, which may only speak of errors, do not where the protocol shows something.
+const KINDS: [(&[Rule], &[Rule]); 2] = [
+    (&[Rule::Error, Rule::SwallowedError], &[]),
+    (
+        &[Rule::ErrorSigns],
+        &[
+            Rule::EmptyResult,
+            Rule::TruncatedResult,
+            Rule::InvalidArguments,
+            Rule::ArgumentDiffers,
+        ],
+    ),
+];
 
 pub(super) fn find(view: &View<'_>, found: &mut Evidence) {
-    for kinds in KINDS {
+    for (kinds, unless) in KINDS {
+        let half = |at: usize, rule: Rule| found.weight(at, rule) >= share(rule.weight(), 50);
+        let any = |call: &Call<'_>| unless.iter().any(|rule| half(call.at, *rule));
+        if view.calls.iter().any(any) {
+            return;
+        }
         let failed = |at: usize| {
             let full = |rule: &&Rule| found.weight(at, **rule) == rule.weight();
             kinds.iter().find(full).is_some()

@@ -74,6 +74,10 @@ fn empty(
         part += 20;
         because.push_str("; the same tool gave something at other times");
     }
+    // That there is nothing was not said, and may well be so.
+    if quiet && !has {
+        part /= 2;
+    }
     if let Some(later) = later {
         part = part * 2 / 5;
         let number = view.calls[later].step.number;
