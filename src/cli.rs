@@ -152,6 +152,13 @@ pub(crate) enum Command {
     /// that they were given.
     #[command(after_long_help = understand::SAME)]
     Why(understand::Why),
+    /// Rank the steps that may have broken a run
+    ///
+    /// By fixed rules over errors, retries, empty and partial results, arguments against
+    /// definitions, values that were handed on, and what is different from runs of the same task
+    /// that passed; each with its weight and quotes. No model is asked. A score orders the steps
+    /// of one run; it is no probability.
+    Suspects(understand::Suspects),
     /// Show what is different between two runs
     ///
     /// Exits with 0 when they are the same, with 1 when they are not: in their steps, or in

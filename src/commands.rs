@@ -24,6 +24,7 @@ mod runs;
 mod search;
 mod show;
 mod stats;
+mod suspects;
 mod timeline;
 mod tree;
 mod verdict;
@@ -53,6 +54,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Timeline(args) => timeline::run(&args, &load()?)?,
         Command::Explain(args) => explain::run(&args, &load()?)?,
         Command::Why(args) => why::run(&args, &load()?)?,
+        Command::Suspects(args) => suspects::run(&args, &load()?)?,
         Command::Diff(args) => diff::run(&args, &load()?)?,
         Command::Tree(args) => tree::run(&args, &load()?)?,
         Command::Replay(args) => replay::run(&args, &load()?)?,

@@ -133,6 +133,67 @@ fn printed(home: &Home, words: &str) -> String {
 }
 
 #[test]
+fn suspects_are_ranked_with_quotes() {
+    let home = recorded();
+    insta::assert_snapshot!(printed(&home, "suspects latest"), @r#"
+    run RUN editor → notes, DATE
+
+    1. step 8, score 6.50
+    notes tools/call close({"folder":"garden","force":true}) = ? (unanswered)
+    +3.00 it was never answered, and that was not made good
+    step 8 asked /params/arguments: {"folder":"garden","force":true}
+    +2.50 the server had listed its tools, and none of this name
+    step 8 asked /params/name: "close"
+    +1.00 nothing failed before it that was not made good
+
+    2. step 4, score 1.10
+    notes tools/call read({"note":8213}) = tool error {"content":[{"text":"the notes are locked","type":"text"}],"isError":true} <0.1>
+    +0.60 it ended in an error; the same call went well later
+    step 4 answered /result/content/0/text: "the notes are locked"
+    +0.50 the server had listed its tools, and none of this name; a later call of it went well
+    step 4 asked /params/name: "read"
+
+    3. step 5, score 0.50
+    notes tools/call read({"note":8213}) = {"content":[{"text":"Water the plants","type":"text"}]} <0.1>
+    +0.50 the server had listed its tools, and none of this name; it answered all the same
+    step 5 asked /params/name: "read"
+
+    4. step 6, score 0.50
+    notes tools/call move({"note":8213}) = {"content":[{"text":"Moved to garden","type":"text"}]} <0.1>
+    +0.50 the server had listed its tools, and none of this name; it answered all the same
+    step 6 asked /params/name: "move"
+
+    Beside it
+    scores are sums of fixed weights: they order the steps of this run and are no probabilities
+    by place alone: 3, 4, 5, 6, 7 from the beginning, 8, 7, 6, 5, 4 from the end
+    0 runs of the same task that passed were given: nothing was compared
+    "#);
+    relay(&home, &conversation(8214));
+    let first = ids(&home).remove(1);
+    home.ok(["verdict", &first, "right"]);
+    let words = [
+        "suspects",
+        "latest",
+        "--sibling",
+        &first,
+        "--format",
+        "json",
+    ];
+    let ranking = home.json(words);
+    assert_eq!(
+        ranking["siblings"],
+        json!({"passing": 1, "failing": 1, "weak": true})
+    );
+    let quotes = ranking["suspects"].as_array().unwrap().iter();
+    let quotes = quotes.flat_map(|suspect| suspect["reasons"].as_array().unwrap());
+    let mut quotes = quotes.filter_map(|reason| reason["quotes"].get(0));
+    assert!(quotes.all(|quote| quote["recorded"]["text"].is_string()));
+    // A run is no sibling of itself.
+    let itself = home.json(["suspects", "latest", "--sibling", "latest", "--format=json"]);
+    assert_eq!(itself["siblings"]["passing"], 0);
+}
+
+#[test]
 fn explain_says_what_happened_in_plain_words() {
     let home = recorded();
     insta::assert_snapshot!(printed(&home, "explain latest"), @r#"
@@ -432,6 +493,7 @@ fn nothing_that_was_recorded_can_steer_the_terminal() {
         "timeline latest".to_owned(),
         "explain latest".to_owned(),
         "why latest 3".to_owned(),
+        format!("suspects latest --sibling {id}"),
         format!("diff latest {id}"),
         "tree latest".to_owned(),
         "replay latest --speed max".to_owned(),

@@ -11,6 +11,7 @@
 //! - [`escape`]: recorded text made safe to show
 //! - [`scalars`], [`quote`], [`words`]: values in messages and where they stand, pieces to show,
 //!   and words for numbers
+//! - [`suspects`]: which steps may have broken a run
 //! - [`testing`]: small stories for tests
 
 pub mod align;
@@ -23,6 +24,7 @@ pub mod outcomes;
 pub mod parts;
 pub mod quote;
 pub mod scalars;
+pub mod suspects;
 pub mod testing;
 pub mod timeline;
 pub mod tree;

@@ -5,6 +5,7 @@
 //! - [`step`]: one step with what it carried
 //! - [`search`]: steps that match
 //! - [`explain`], [`trace`], [`compare`]: what to make of it
+//! - [`suspects`]: which step broke it
 //! - [`stats`]: what tools did over many runs
 
 pub(crate) mod compare;
@@ -14,6 +15,7 @@ pub(crate) mod runs;
 pub(crate) mod search;
 pub(crate) mod stats;
 pub(crate) mod step;
+pub(crate) mod suspects;
 pub(crate) mod trace;
 
 use crate::answer::ToolError;
@@ -70,6 +72,7 @@ pub(crate) static ALL: &[Entry] = &[
     entry::<runs::ListFailedRuns>(),
     entry::<runs::ListRuns>(),
     entry::<run::GetRun>(),
+    entry::<suspects::RankSuspects>(),
     entry::<step::GetStep>(),
     entry::<search::SearchSteps>(),
     entry::<explain::ExplainRun>(),

@@ -1,5 +1,5 @@
-//! Arguments of what tells how a run went: `timeline`, `explain`, `why`, `diff`, `replay`,
-//! `tree`.
+//! Arguments of what tells how a run went: `timeline`, `explain`, `why`, `suspects`, `diff`,
+//! `replay`, `tree`.
 
 use super::Format;
 use clap::{Args, ValueEnum};
@@ -65,6 +65,23 @@ pub(crate) struct Why {
     pub(crate) run: String,
     /// The number of the step, as `show -n` prints it
     pub(crate) step: usize,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Form,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Suspects {
+    /// The run: `latest`, its id, or the beginning of that
+    pub(crate) run: String,
+    /// A run of the same task to compare with, whether it passed or failed; can be repeated
+    ///
+    /// Whether it passed is told by its verdict, else by what happened in it. Three and more of
+    /// either kind are better than one.
+    #[arg(long = "sibling", value_name = "RUN")]
+    pub(crate) siblings: Vec<String>,
+    /// How many suspects to print at most
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    pub(crate) most: usize,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Form,
 }
