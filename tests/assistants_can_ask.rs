@@ -85,6 +85,24 @@ fn it_finds_the_failed_run_its_steps_and_where_a_value_came_from() {
     assert_eq!(hits["hits"][0]["step"]["step"], 2);
     assert_eq!(hits["hits"].as_array().unwrap().len(), 1);
 
+    let ranked = asking.ok(
+        "rank_suspects",
+        &json!({ "run": run, "siblings": ["latest"] }),
+    );
+    assert_eq!(ranked["suspects"][0]["step"], 2, "{ranked}");
+    assert_eq!(
+        ranked["siblings"]["failing"], 1,
+        "a run is no sibling of itself"
+    );
+    let quote = &ranked["suspects"][0]["reasons"][0]["quotes"][0];
+    let cited = json!({
+        "run": run, "step": quote["step"], "part": quote["part"],
+        "offset": quote["offset"], "length": quote["length"]
+    });
+    let part = quote["part"].as_str().unwrap();
+    let stored = asking.ok("get_step", &cited)[part]["recorded"]["text"].clone();
+    assert_eq!(stored, quote["recorded"]["text"]);
+
     let explained = asking.ok("explain_run", &json!({ "run": run }));
     let points = explained["points"].as_array().unwrap();
     assert!(points.iter().any(|point| point["topic"] == "failed"));
@@ -206,6 +224,7 @@ fn a_run_of_5000_steps_and_5_mb_fits_piece_by_piece() {
     assert_eq!(text, big[..text.len()]);
     ok("get_step", json!({ "run": "latest", "step": 1 }));
     ok("explain_run", json!({ "run": "latest" }));
+    ok("rank_suspects", json!({ "run": "latest", "limit": 20 }));
     ok("trace_value", json!({ "run": "latest", "step": 5000 }));
     ok("compare_runs", json!({ "a": "latest", "b": "latest" }));
     ok("tool_stats", json!({}));

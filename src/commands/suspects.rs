@@ -117,7 +117,7 @@ fn one(out: &mut impl Write, story: &Story, place: usize, suspect: &Suspect) -> 
     };
     let mut line = asks(story, step, SHOWN);
     if is_answered(step) {
-        line = format!("{line} = {}", answers(step, SHOWN));
+        line = format!("{line} = {}", answers(story, step, SHOWN));
     }
     let number = format!("{place}. step {}", suspect.step);
     let score = format!("score {:.2}", suspect.score.value());

@@ -7,7 +7,7 @@ use crate::scope::Scope;
 use crate::text::Text;
 use crate::view::RunView;
 use agent_trace_analysis::suspects::{
-    self, Called, Element, Left, Quote, Ranking, Reason, Side, Suspect,
+    self, Called, Element, Left, Quote, Ranking, Reason, Rule, Side, Suspect,
 };
 use agent_trace_model::story::Story;
 use schemars::JsonSchema;
@@ -92,8 +92,9 @@ struct CalledText {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ReasonView {
-    /// The rule that found it.
-    rule: &'static str,
+    /// The rule that found it, in a word.
+    #[schemars(with = "String")]
+    rule: Rule,
     /// What it adds to the score.
     weight: f64,
     /// In words of ours.
@@ -206,7 +207,10 @@ impl Tool for RankSuspects {
         let (missing, _) = for_missing.fill(missing);
         let (suspects, left) = budget.fill(ranking.suspects.iter().map(SuspectView::of));
         let truncated = (left > 0).then(|| {
-            Cut::new(format!("{left} suspects"), "rank_suspects with a lower limit has the first")
+            Cut::new(
+                format!("{left} suspects"),
+                "rank_suspects with a lower limit has the first",
+            )
         });
         Ok(Output {
             run,
@@ -274,10 +278,15 @@ impl SuspectView {
 impl ReasonView {
     fn of(reason: &Reason) -> Self {
         Self {
-            rule: reason.rule.as_str(),
+            rule: reason.rule,
             weight: reason.weight.value(),
             because: reason.because.clone(),
-            quotes: reason.quotes.iter().take(QUOTES).map(QuoteView::of).collect(),
+            quotes: reason
+                .quotes
+                .iter()
+                .take(QUOTES)
+                .map(QuoteView::of)
+                .collect(),
         }
     }
 }
