@@ -1,0 +1,444 @@
+//! Sentences, and the signals in each: words, forms, and how they stand together.
+
+use crate::form;
+use crate::lexicon::{Lexicon, Token};
+use crate::signal::{Mask, Sig};
+use crate::view::View;
+
+/// A sentence of a view.
+#[derive(Debug)]
+pub(crate) struct Sentence {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    /// All that was seen in it.
+    pub(crate) mask: Mask,
+}
+
+/// Verbs for what can be done with tools.
+pub(crate) const ACTIONS: Mask = Mask::of(&[
+    Sig::Send,
+    Sig::Read,
+    Sig::Run,
+    Sig::Call,
+    Sig::Change,
+    Sig::Destroy,
+    Sig::Make,
+]);
+
+/// A combination: words of these classes, one after the other.
+struct Sequence {
+    gives: Sig,
+    parts: &'static [Mask],
+    /// How many bytes may lie between two of them.
+    gaps: &'static [u32],
+}
+
+const fn one(sig: Sig) -> Mask {
+    Mask::of(&[sig])
+}
+
+const fn seq(gives: Sig, parts: &'static [Mask], gaps: &'static [u32]) -> Sequence {
+    Sequence { gives, parts, gaps }
+}
+
+const DOING: Mask = Mask::of(&[
+    Sig::Send,
+    Sig::Run,
+    Sig::Call,
+    Sig::Change,
+    Sig::Destroy,
+    Sig::Make,
+]);
+const VALUABLE: Mask = Mask::of(&[Sig::Secret, Sig::Path, Sig::Context]);
+const ADDRESS: Mask = Mask::of(&[Sig::Email, Sig::Url]);
+
+/// The order of parts is that of the languages that put them so: Japanese, Korean and German
+/// have the verb, or the negation, last.
+static SEQUENCES: &[Sequence] = &[
+    seq(Sig::Vocative, &[one(Sig::Greet), one(Sig::Ai)], &[24]),
+    seq(Sig::Vocative, &[one(Sig::Cond), one(Sig::Ai)], &[30]),
+    seq(Sig::Vocative, &[one(Sig::Ai), one(Sig::Must)], &[30]),
+    seq(Sig::Vocative, &[one(Sig::Ai), one(Sig::Greet)], &[4]),
+    seq(Sig::Vague, &[one(Sig::Greet), one(Sig::Agent)], &[24]),
+    seq(Sig::Vague, &[one(Sig::Cond), one(Sig::Agent)], &[30]),
+    seq(Sig::Vague, &[one(Sig::Agent), one(Sig::Must)], &[30]),
+    seq(
+        Sig::Hush,
+        &[
+            one(Sig::Neg),
+            one(Sig::Tell),
+            Mask::of(&[Sig::User, Sig::This]),
+        ],
+        &[24, 40],
+    ),
+    seq(
+        Sig::Hush,
+        &[one(Sig::User), one(Sig::Neg), one(Sig::Tell)],
+        &[36, 30],
+    ),
+    seq(
+        Sig::Hush,
+        &[
+            one(Sig::Tell),
+            Mask::of(&[Sig::User, Sig::This]),
+            one(Sig::Neg),
+        ],
+        &[16, 3],
+    ),
+    seq(
+        Sig::Hush,
+        &[one(Sig::User), one(Sig::Tell), one(Sig::Neg)],
+        &[16, 6],
+    ),
+    seq(
+        Sig::Hush,
+        &[one(Sig::This), one(Sig::Neg), one(Sig::Tell)],
+        &[12, 12],
+    ),
+    seq(Sig::Hush, &[one(Sig::Quiet), DOING], &[8]),
+    seq(Sig::Hush, &[DOING, one(Sig::Quiet)], &[4]),
+    seq(Sig::Unsaid, &[one(Sig::Neg), one(Sig::Ask)], &[20]),
+    seq(
+        Sig::Unsaid,
+        &[Mask::of(&[Sig::Change, Sig::Destroy]), one(Sig::Ask)],
+        &[14],
+    ),
+    seq(
+        Sig::Order,
+        &[
+            Mask::of(&[Sig::Before, Sig::After]),
+            Mask::of(&[Sig::Call, Sig::Run]),
+        ],
+        &[20],
+    ),
+    seq(
+        Sig::Order,
+        &[one(Sig::First), Mask::of(&[Sig::Call, Sig::Run, Sig::Read])],
+        &[40],
+    ),
+    seq(Sig::Order, &[one(Sig::Must), one(Sig::First)], &[12]),
+    seq(
+        Sig::Order,
+        &[one(Sig::Call), one(Sig::Ident), one(Sig::First)],
+        &[16, 30],
+    ),
+    seq(Sig::Order, &[one(Sig::Call), one(Sig::Before)], &[6]),
+    seq(
+        Sig::Chain,
+        &[
+            one(Sig::After),
+            one(Sig::Must),
+            Mask::of(&[Sig::Call, Sig::Run, Sig::Send]),
+        ],
+        &[60, 24],
+    ),
+    seq(
+        Sig::Chain,
+        &[
+            one(Sig::Must),
+            one(Sig::After),
+            Mask::of(&[Sig::Call, Sig::Run, Sig::Send]),
+        ],
+        &[12, 24],
+    ),
+    seq(
+        Sig::Tamper,
+        &[
+            one(Sig::Change),
+            Mask::of(&[Sig::Param, Sig::UserValue, Sig::Literal]),
+        ],
+        &[60],
+    ),
+    seq(
+        Sig::Tamper,
+        &[Mask::of(&[Sig::Param, Sig::UserValue]), one(Sig::Change)],
+        &[36],
+    ),
+    seq(
+        Sig::Drop,
+        &[one(Sig::Ignore), one(Sig::Previous), one(Sig::Instructions)],
+        &[16, 30],
+    ),
+    seq(
+        Sig::Drop,
+        &[one(Sig::Previous), one(Sig::Instructions), one(Sig::Ignore)],
+        &[12, 16],
+    ),
+    seq(Sig::Leak, &[one(Sig::Send), VALUABLE], &[60]),
+    seq(Sig::Leak, &[VALUABLE, one(Sig::Send)], &[60]),
+    seq(Sig::CopyTo, &[one(Sig::Send), ADDRESS], &[80]),
+    seq(Sig::CopyTo, &[ADDRESS, one(Sig::Send)], &[90]),
+];
+
+/// What classes give a signal by themselves.
+static SYNONYMS: &[(Sig, Sig)] = &[
+    (Sig::Conceal, Sig::Hush),
+    (Sig::Unasked, Sig::Unsaid),
+    (Sig::Override, Sig::Drop),
+    (Sig::Key, Sig::Vocative),
+];
+
+/// Reads a view. `own`: names that belong to the tool itself.
+pub(crate) fn read(view: &View, own: &dyn Fn(&str) -> bool) -> Vec<Sentence> {
+    let mut tokens = Vec::new();
+    Lexicon::get().tokens(&view.text, &mut tokens);
+    form::tokens(&view.text, own, &mut tokens);
+    tokens.sort_unstable_by_key(|token| (token.start, token.end));
+    let mut sentences = Vec::with_capacity(view.breaks.len());
+    let mut rest = &tokens[..];
+    let mut start = 0;
+    let mut kept = Vec::new();
+    for end in &view.breaks {
+        let count = rest.partition_point(|token| token.start < *end);
+        let (here, after) = rest.split_at(count);
+        rest = after;
+        if !here.is_empty() {
+            kept.clear();
+            kept.extend_from_slice(here);
+            sentences.push(Sentence {
+                start,
+                end: *end,
+                mask: signals(view, start, *end, &mut kept),
+            });
+        }
+        start = *end;
+    }
+    sentences
+}
+
+/// The signals of one sentence, whose tokens these are.
+fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
+    drop_examples(tokens);
+    drop_negated(&view.text, tokens);
+    let mut mask = Mask::EMPTY;
+    for token in tokens.iter() {
+        mask = mask.with(token.sig);
+    }
+    if mask.meets(ACTIONS) {
+        mask = mask.with(Sig::Act);
+    }
+    for (word, gives) in SYNONYMS {
+        if mask.has(*word) {
+            mask = mask.with(*gives);
+        }
+    }
+    for sequence in SEQUENCES {
+        if !mask.has(sequence.gives)
+            && sequence.parts.iter().all(|part| mask.meets(*part))
+            && sequence.holds(tokens)
+        {
+            mask = mask.with(sequence.gives);
+        }
+    }
+    for token in tokens.iter() {
+        match token.sig {
+            Sig::Ai if called(view, start, *token) => mask = mask.with(Sig::Vocative),
+            Sig::Agent if called(view, start, *token) => mask = mask.with(Sig::Vague),
+            Sig::Alert | Sig::Authority if headline(&view.text, end, *token) => {
+                mask = mask.with(Sig::Headline);
+            }
+            sig if ACTIONS.has(sig) && imperative(&view.text, start, *token) => {
+                mask = mask.with(Sig::Imperative);
+            }
+            _ => {}
+        }
+    }
+    if mask.meets(ACTIONS) && quoted(&view.text, start, end, tokens) {
+        mask = mask.with(Sig::Quoted);
+    }
+    mask
+}
+
+impl Sequence {
+    /// Whether tokens of its classes follow each other closely enough.
+    fn holds(&self, tokens: &[Token]) -> bool {
+        (0..tokens.len())
+            .any(|first| self.parts[0].has(tokens[first].sig) && self.goes_on(tokens, first, 1))
+    }
+
+    fn goes_on(&self, tokens: &[Token], from: usize, part: usize) -> bool {
+        let Some(wanted) = self.parts.get(part) else {
+            return true;
+        };
+        let end = tokens[from].end;
+        let last = end + self.gaps[part - 1];
+        (from + 1..tokens.len())
+            .take_while(|next| tokens[*next].start <= last)
+            .any(|next| {
+                tokens[next].start >= end
+                    && wanted.has(tokens[next].sig)
+                    && self.goes_on(tokens, next, part + 1)
+            })
+    }
+}
+
+/// Addresses and quoted words that are given as examples are no places to send to.
+fn drop_examples(tokens: &mut Vec<Token>) {
+    if !tokens.iter().any(|token| token.sig == Sig::Example) {
+        return;
+    }
+    let examples: Vec<u32> = tokens
+        .iter()
+        .filter(|t| t.sig == Sig::Example)
+        .map(|t| t.end)
+        .collect();
+    tokens.retain(|token| {
+        !matches!(
+            token.sig,
+            Sig::Url | Sig::Email | Sig::Literal | Sig::Account
+        ) || !examples
+            .iter()
+            .any(|end| *end <= token.start && token.start - end < 40)
+    });
+}
+
+/// A verb right after a negation is what is *not* to be done.
+fn drop_negated(text: &str, tokens: &mut Vec<Token>) {
+    let negations: Vec<(u32, u32)> = tokens
+        .iter()
+        .filter(|t| t.sig == Sig::Neg)
+        .map(|t| (t.start, t.end))
+        .collect();
+    if negations.is_empty() {
+        return;
+    }
+    tokens.retain(|token| {
+        let verb = ACTIONS.has(token.sig);
+        !(verb
+            && negations.iter().any(|(start, end)| {
+                (*start <= token.start && token.end <= *end)
+                    || (*end <= token.start
+                        && token.start - end < 8
+                        && text
+                            .get(*end as usize..token.start as usize)
+                            .is_some_and(|between| {
+                                matches!(between.trim(), "" | "ever" | "be" | "to" | "please")
+                            }))
+            }))
+    });
+}
+
+/// Whether a name of a model stands before a colon or comma at the beginning of a line or
+/// sentence: it is called.
+fn called(view: &View, start: u32, token: Token) -> bool {
+    let after = view.text.get(token.end as usize..).unwrap_or("");
+    if !after.starts_with([':', ',', '：', '，', '!', '-', ')'])
+        && !after.starts_with(" -")
+        && !after.starts_with(" :")
+    {
+        return false;
+    }
+    let line = view.lines.partition_point(|line| *line <= token.start);
+    let line = line.checked_sub(1).map_or(0, |i| view.lines[i]);
+    let from = start.max(line) as usize;
+    let before = view.text.get(from..token.start as usize).unwrap_or("");
+    let trimmed = before.trim_matches(|c: char| !c.is_alphanumeric());
+    let opened = view
+        .text
+        .get(..token.start as usize)
+        .unwrap_or("")
+        .ends_with(['(', '@', '[', '<', '{', '"', '!', '*', '>']);
+    trimmed.is_empty()
+        || matches!(
+            trimmed,
+            "dear"
+                | "hey"
+                | "hello"
+                | "hi"
+                | "note"
+                | "to"
+                | "the"
+                | "attention"
+                | "ok"
+                | "for"
+                | "todo"
+                | "fixme"
+        )
+        || opened
+}
+
+/// Whether a word that claims importance is part of a headline: a colon follows soon.
+fn headline(text: &str, end: u32, token: Token) -> bool {
+    let to = (token.end as usize + 28).min(end as usize).min(text.len());
+    let mut to = to;
+    while !text.is_char_boundary(to) {
+        to -= 1;
+    }
+    let after = text.get(token.end as usize..to).unwrap_or("");
+    after
+        .find([':', '：', ']', '>', '!', ')'])
+        .is_some_and(|colon| !after[..colon].contains(['.', ',', '"', '(']))
+}
+
+/// Whether a verb is where an order has it: first in a sentence, or after a colon or a word
+/// that asks for it.
+fn imperative(text: &str, start: u32, token: Token) -> bool {
+    let before = text
+        .get(start as usize..token.start as usize)
+        .unwrap_or("")
+        .trim_end();
+    let word = before.rsplit([' ', '(']).next().unwrap_or("");
+    before.is_empty()
+        || before.ends_with([
+            ':', ',', ';', '-', '"', '*', '>', '(', ']', '：', '，', '、',
+        ])
+        || matches!(
+            word,
+            "please"
+                | "and"
+                | "then"
+                | "must"
+                | "to"
+                | "first"
+                | "now"
+                | "you"
+                | "should"
+                | "shall"
+                | "also"
+                | "kindly"
+                | "just"
+                | "always"
+                | "immediately"
+                | "bitte"
+                | "und"
+                | "dann"
+                | "zuerst"
+                | "et"
+                | "puis"
+                | "y"
+                | "luego"
+                | "e"
+                | "пожалуйста"
+                | "и"
+                | "затем"
+        )
+        || before
+            .chars()
+            .next_back()
+            .is_some_and(|c| u32::from(c) >= 0x3000)
+        || before.bytes().all(|b| !b.is_ascii_alphabetic() && b < 0x80)
+}
+
+/// Whether verbs stand within quotation marks that hold several words.
+fn quoted(text: &str, start: u32, end: u32, tokens: &[Token]) -> bool {
+    let sentence = text.get(start as usize..end as usize).unwrap_or("");
+    let mut open = None;
+    for (at, _) in sentence.match_indices('"') {
+        match open.take() {
+            None => open = Some(at),
+            Some(from) => {
+                let (from, to) = (start + from as u32, start + at as u32);
+                if to - from > 14
+                    && tokens.iter().any(|t| {
+                        t.start > from
+                            && t.end <= to
+                            && (ACTIONS.has(t.sig) || t.sig == Sig::Override)
+                    })
+                {
+                    return true;
+                }
+            }
+        }
+    }
+    false
+}
