@@ -6,6 +6,13 @@ use std::io::{self, Read, Write};
 fn main() -> io::Result<()> {
     let mut text = String::new();
     io::stdin().read_to_string(&mut text)?;
+    if std::env::args().any(|argument| argument == "--signals") {
+        let mut out = io::stdout().lock();
+        for line in text.lines() {
+            writeln!(out, "{}", agent_trace_scanners::signals(line, agent_trace_scanners::Place::Description))?;
+        }
+        return Ok(());
+    }
     let details = std::env::args().any(|argument| argument == "--details");
     let sensitive = std::env::args().any(|argument| argument == "--sensitive");
     let least = if sensitive {

@@ -91,7 +91,8 @@ fn continued(bytes: &[u8], at: usize, so_far: usize) -> Option<usize> {
         next += 1;
     }
     let boundary = bytes.get(next).is_none_or(|byte| !byte.is_ascii_graphic());
-    (next - start >= 4 && boundary).then_some(next)
+    // A line of dashes ends the block.
+    (next - start >= 4 && boundary && !bytes[start..next].starts_with(b"--")).then_some(next)
 }
 
 /// Characters of base64 in both alphabets, with its padding.
@@ -170,9 +171,11 @@ fn percent(raw: &str, out: &mut Vec<Decoded>) {
                 break;
             }
         }
+        // Data in a link is encoded as well; what matters is written in words.
         if count >= 6
             && out.len() < MOST
             && let Some(text) = text(plain)
+            && wordy(&text)
         {
             out.push(Decoded {
                 start,
@@ -268,6 +271,12 @@ fn text(bytes: Vec<u8>) -> Option<String> {
             String::from_utf8(bytes).ok()
         }
     }
+}
+
+/// Whether a text is mostly letters, in words.
+fn wordy(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic() || *c == ' ').count();
+    letters * 5 >= text.chars().count() * 4 && text.matches(' ').count() >= 2
 }
 
 /// Whether bytes look like text and not like a picture or a key.

@@ -101,7 +101,9 @@ fn word(
     }
     if account(trimmed) {
         push(Sig::Account, 0, trimmed.len());
-    } else if clean && identifier(trimmed) && !own(trimmed) {
+    } else if clean
+        && (identifier(trimmed) && !own(trimmed) || trimmed == whole && named(text, start, end, own))
+    {
         push(Sig::Ident, 0, trimmed.len());
     }
 }
@@ -181,15 +183,35 @@ fn quoted(text: &str, at: usize, own: &dyn Fn(&str) -> bool, out: &mut Vec<Token
         .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
     let after = text.get(end + 1..).unwrap_or("");
     let before = text.get(..at).unwrap_or("");
-    let said = [" tool", " function", " 工具", "工具"]
-        .iter()
-        .any(|word| after.starts_with(word))
-        || ["tool ", "function ", "工具", "tool named ", "tool called "]
-            .iter()
-            .any(|word| before.ends_with(word));
+    let said = AFTER_NAMES.iter().any(|word| after.starts_with(word))
+        || BEFORE_NAMES.iter().any(|word| before.ends_with(word));
     if name && said && !own(inner) && !inner.contains('_') {
         out.push(token(Sig::Ident));
     }
+}
+
+/// What comes after a tool's name.
+const AFTER_NAMES: [&str; 7] = [" tool", " function", "工具", " 工具", " werkzeug", "ツール", " 도구"];
+/// What comes before a quoted one.
+const BEFORE_NAMES: [&str; 16] = [
+    "tool ", "function ", "call ", "calling ", "invoke ", "invoking ", "工具", "调用", "调用 ", "appelle ", "appeler ", "llama a ", "llamar a ", "rufe ", "вызови ", "chama ",
+];
+/// Words before *tool* that are no names.
+const NO_NAMES: [&str; 36] = [
+    "other", "same", "following", "appropriate", "relevant", "available", "corresponding", "right", "given", "new", "mcp", "above", "current", "original", "previous", "next", "called",
+    "calling", "specified", "first", "second", "last", "best", "entire", "whole", "main", "built-in", "underlying", "this", "each", "every", "callback", "command-line", "build", "target", "required",
+];
+
+/// A plain word before *tool* or *function*: `the fetch function`.
+fn named(text: &str, start: usize, end: usize, own: &dyn Fn(&str) -> bool) -> bool {
+    let before = text.get(..start).unwrap_or("");
+    let after = text.get(end..).unwrap_or("");
+    let word = &text[start..end];
+    before.ends_with("the ")
+        && AFTER_NAMES.iter().any(|name| after.starts_with(name))
+        && !own(word)
+        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        && !NO_NAMES.contains(&word)
 }
 
 #[cfg(test)]

@@ -50,7 +50,9 @@ const ANCHORS: Mask = Mask::of(&[
     Sig::Turn,
     Sig::Override,
     Sig::Continue,
-    Sig::Others,
+    Sig::Able,
+    Sig::Reading,
+    Sig::Step,
 ]);
 
 impl Lexicon {

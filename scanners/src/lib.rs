@@ -35,4 +35,4 @@ mod view;
 mod walk;
 
 pub use finding::{Confidence, Finding, Place, Severity, escaped};
-pub use scan::{Server, definition, message, result, server, tool};
+pub use scan::{Server, definition, message, result, server, signals, tool};

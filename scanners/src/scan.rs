@@ -185,3 +185,15 @@ fn reference(named: &Named<'_>) -> Option<Finding> {
         decoded: None,
     })
 }
+
+/// The signals in each sentence of a text, for whoever writes rules.
+#[doc(hidden)]
+#[must_use]
+pub fn signals(raw: &str, place: Place) -> String {
+    let about = About {
+        place,
+        pointer: "",
+        own: &|_| false,
+    };
+    text::signals(raw, about)
+}

@@ -59,6 +59,8 @@ static SEQUENCES: &[Sequence] = &[
     seq(Sig::Vocative, &[one(Sig::Cond), one(Sig::Ai)], &[30]),
     seq(Sig::Vocative, &[one(Sig::Ai), one(Sig::Must)], &[30]),
     seq(Sig::Vocative, &[one(Sig::Ai), one(Sig::Greet)], &[4]),
+    seq(Sig::Vocative, &[Mask::of(&[Sig::Ai, Sig::Agent]), one(Sig::Reading)], &[12]),
+    seq(Sig::Vocative, &[one(Sig::Reading), Mask::of(&[Sig::Ai, Sig::Agent])], &[12]),
     seq(Sig::Vague, &[one(Sig::Greet), one(Sig::Agent)], &[24]),
     seq(Sig::Vague, &[one(Sig::Cond), one(Sig::Agent)], &[30]),
     seq(Sig::Vague, &[one(Sig::Agent), one(Sig::Must)], &[30]),
@@ -176,6 +178,8 @@ static SYNONYMS: &[(Sig, Sig)] = &[
     (Sig::Unasked, Sig::Unsaid),
     (Sig::Override, Sig::Drop),
     (Sig::Key, Sig::Vocative),
+    (Sig::Able, Sig::Vocative),
+    (Sig::Step, Sig::Vague),
 ];
 
 /// Reads a view. `own`: names that belong to the tool itself.
@@ -210,6 +214,7 @@ pub(crate) fn read(view: &View, own: &dyn Fn(&str) -> bool) -> Vec<Sentence> {
 fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
     drop_examples(tokens);
     drop_negated(&view.text, tokens);
+    tokens.retain(|token| token.sig != Sig::Turn || spoken(view, *token));
     let mut mask = Mask::EMPTY;
     for token in tokens.iter() {
         mask = mask.with(token.sig);
@@ -232,13 +237,17 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
     }
     for token in tokens.iter() {
         match token.sig {
-            Sig::Ai if called(view, start, *token) => mask = mask.with(Sig::Vocative),
-            Sig::Agent if called(view, start, *token) => mask = mask.with(Sig::Vague),
+            Sig::Ai | Sig::Agent => mask = mask.and(address(view, start, end, *token, tokens)),
             Sig::Alert | Sig::Authority if headline(&view.text, end, *token) => {
                 mask = mask.with(Sig::Headline);
             }
-            sig if ACTIONS.has(sig) && imperative(&view.text, start, *token) => {
-                mask = mask.with(Sig::Imperative);
+            sig if ACTIONS.has(sig) => {
+                if imperative(&view.text, start, *token) || urged(*token, tokens) {
+                    mask = mask.with(Sig::Imperative);
+                }
+                if besides(&view.text, start, *token) {
+                    mask = mask.with(Sig::Besides);
+                }
             }
             _ => {}
         }
@@ -285,7 +294,7 @@ fn drop_examples(tokens: &mut Vec<Token>) {
     tokens.retain(|token| {
         !matches!(
             token.sig,
-            Sig::Url | Sig::Email | Sig::Literal | Sig::Account
+            Sig::Url | Sig::Email | Sig::Literal | Sig::Account | Sig::Shell
         ) || !examples
             .iter()
             .any(|end| *end <= token.start && token.start - end < 40)
@@ -318,43 +327,71 @@ fn drop_negated(text: &str, tokens: &mut Vec<Token>) {
     });
 }
 
-/// Whether a name of a model stands before a colon or comma at the beginning of a line or
-/// sentence: it is called.
-fn called(view: &View, start: u32, token: Token) -> bool {
-    let after = view.text.get(token.end as usize..).unwrap_or("");
-    if !after.starts_with([':', ',', '：', '，', '!', '-', ')'])
-        && !after.starts_with(" -")
-        && !after.starts_with(" :")
-    {
-        return false;
-    }
+/// How a word for a model is used: as an address, as a speaker's name, or neither.
+fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) -> Mask {
+    let sure = token.sig == Sig::Ai;
+    let before = view.text.get(..token.start as usize).unwrap_or("");
+    let after = view.text.get(token.end as usize..end as usize).unwrap_or("");
+    let greeted = TO.iter().any(|word| before.ends_with(word))
+        || tokens.iter().any(|t| {
+            t.sig == Sig::Greet && t.end <= token.start && token.start - t.end < 12
+        });
+    let punctuated = after.starts_with([',', '，', '!', ')', '-'])
+        || after.starts_with(" -")
+        || after.starts_with(" please");
+    // *for AI agents only:*
+    let mut signs = after.char_indices().take(24);
+    let colon = signs.find(|(_, c)| matches!(c, ':' | '：' | '.' | ',' | ';' | '"'));
+    let colon = colon.filter(|(_, c)| matches!(c, ':' | '：')).map(|(at, _)| at);
     let line = view.lines.partition_point(|line| *line <= token.start);
     let line = line.checked_sub(1).map_or(0, |i| view.lines[i]);
     let from = start.max(line) as usize;
-    let before = view.text.get(from..token.start as usize).unwrap_or("");
-    let trimmed = before.trim_matches(|c: char| !c.is_alphanumeric());
-    let opened = view
-        .text
-        .get(..token.start as usize)
-        .unwrap_or("")
-        .ends_with(['(', '@', '[', '<', '{', '"', '!', '*', '>']);
-    trimmed.is_empty()
-        || matches!(
-            trimmed,
-            "dear"
-                | "hey"
-                | "hello"
-                | "hi"
-                | "note"
-                | "to"
-                | "the"
-                | "attention"
-                | "ok"
-                | "for"
-                | "todo"
-                | "fixme"
-        )
-        || opened
+    let lead = view.text.get(from..token.start as usize).unwrap_or("");
+    let first = !lead.contains(|c: char| c.is_alphanumeric());
+    let opened = before.ends_with(['(', '[', '<', '{', '"', '*', '>', '!', '@']);
+    if greeted && (colon.is_some() || punctuated) {
+        return Mask::of(&[Sig::Vocative]);
+    }
+    match (first || opened, colon, sure) {
+        (true, Some(0..=1), true) => Mask::of(&[Sig::Vocative, Sig::Speaker]),
+        (true, Some(0..=1), false) => Mask::of(&[Sig::Vague, Sig::Speaker]),
+        (true, Some(_), true) => Mask::of(&[Sig::Vocative]),
+        (true, _, true) if punctuated => Mask::of(&[Sig::Vocative]),
+        (true, _, false) if punctuated => Mask::of(&[Sig::Vague]),
+        _ => Mask::EMPTY,
+    }
+}
+
+/// Words right before whoever is spoken to.
+const TO: [&str; 9] = [" for ", "(for ", " to ", "(to ", "@", " für ", " pour ", " para ", " для "];
+
+/// Whether a word that urges stands closely before a verb.
+fn urged(verb: Token, tokens: &[Token]) -> bool {
+    tokens.iter().any(|token| {
+        let urges = matches!(token.sig, Sig::First | Sig::Please | Sig::Must | Sig::Besides);
+        urges && token.end <= verb.start && verb.start - token.end < 4
+    })
+}
+
+/// Whether a sentence begins with *also* and a verb.
+fn besides(text: &str, start: u32, token: Token) -> bool {
+    let before = text.get(start as usize..token.start as usize).unwrap_or("");
+    let word = before.trim_matches(|c: char| !c.is_alphanumeric());
+    ALSO.contains(&word)
+}
+
+const ALSO: [&str; 10] = [
+    "also", "in addition", "additionally", "außerdem", "zusätzlich", "de plus", "además", "além disso", "inoltre", "также",
+];
+
+/// Whether a speaker's name stands where a turn begins: first in a line or a string.
+fn spoken(view: &View, token: Token) -> bool {
+    let before = view.text.get(..token.start as usize).unwrap_or("").trim_end_matches(' ');
+    let first = before.is_empty() || view.lines.binary_search(&token.start).is_ok();
+    let opened = before.ends_with(['"', '>', '#', '*', '-', '|', '\'', '[']);
+    let after = view.text.get(token.end as usize..).unwrap_or("");
+    let colon = view.text.get(..token.end as usize).is_some_and(|text| text.ends_with(':'));
+    (first || opened) && (!colon || after.starts_with([' ', '"', '*']))
 }
 
 /// Whether a word that claims importance is part of a headline: a colon follows soon.

@@ -67,6 +67,16 @@ pub(crate) enum Sig {
     /// Fixed phrases that tell a model to drop its instructions.
     Override,
     Example,
+    /// Whoever can use tools, or reads by machine, is addressed.
+    Able,
+    /// Reading, summarising or processing *this*.
+    Reading,
+    /// The key of a step that is to be taken.
+    Step,
+    /// Words are put into the model's mouth.
+    Say,
+    /// Something is to be done besides.
+    Besides,
     // What is recognised by its form.
     Url,
     Email,
@@ -99,6 +109,8 @@ pub(crate) enum Sig {
     /// Copied to an address.
     CopyTo,
     // Of the place.
+    /// A model is the speaker of a line: `Assistant: …`.
+    Speaker,
     /// In a comment or an element that is not displayed.
     Hidden,
     /// Seen only in a decoded view.
@@ -114,7 +126,7 @@ pub(crate) enum Sig {
 }
 
 /// The names of the classes of words, as in `lexicon.txt`.
-const NAMES: [(&str, Sig); 61] = [
+const NAMES: [(&str, Sig); 66] = [
     ("ai", Sig::Ai),
     ("agent", Sig::Agent),
     ("user", Sig::User),
@@ -176,6 +188,18 @@ const NAMES: [(&str, Sig); 61] = [
     ("turn", Sig::Turn),
     ("override", Sig::Override),
     ("example", Sig::Example),
+    ("able", Sig::Able),
+    ("reading", Sig::Reading),
+    ("step", Sig::Step),
+    ("say", Sig::Say),
+    ("besides", Sig::Besides),
+];
+
+/// Signals that are no class of words.
+const OTHERS: [Sig; 23] = [
+    Sig::Speaker,
+    Sig::Url, Sig::Email, Sig::Account, Sig::Ident, Sig::Literal, Sig::Vocative, Sig::Vague, Sig::Hush, Sig::Unsaid, Sig::Order, Sig::Chain, Sig::Tamper, Sig::Headline, Sig::Drop, Sig::Leak,
+    Sig::CopyTo, Sig::Hidden, Sig::Decoded, Sig::Value, Sig::Quoted, Sig::Imperative, Sig::Act,
 ];
 
 impl Sig {
@@ -189,8 +213,16 @@ impl Sig {
 }
 
 /// A set of signals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Mask(u128);
+
+impl std::fmt::Debug for Mask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words = NAMES.iter().map(|(_, sig)| sig);
+        let all = words.chain(&OTHERS).filter(|sig| self.has(**sig));
+        f.debug_set().entries(all).finish()
+    }
+}
 
 impl Mask {
     pub(crate) const EMPTY: Self = Self(0);

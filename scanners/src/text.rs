@@ -248,3 +248,15 @@ fn trimmed(raw: &str, (start, end): (usize, usize)) -> (usize, usize) {
         (start + front, end - back)
     }
 }
+
+/// The signals in each sentence, one line each.
+pub(crate) fn signals(raw: &str, about: About<'_>) -> String {
+    let json = about.place == Place::Result && raw.trim_start().starts_with(['{', '[']);
+    let view = View::of(raw, 0, json);
+    let sentences = sentence::read(&view, about.own);
+    let line = |sentence: sentence::Sentence| {
+        let span = sentence.start as usize..sentence.end as usize;
+        format!("{}\n    {:?}\n", view.text.get(span).unwrap_or(""), sentence.mask)
+    };
+    sentences.into_iter().map(line).collect()
+}
