@@ -37,8 +37,12 @@ fn runs(raw: &str, out: &mut Vec<Decoded>) {
             at += 1;
             continue;
         }
-        let start = at;
+        let mut start = at;
         while at < bytes.len() && BASE64[bytes[at] as usize] {
+            // Padding ends a run: what was before it is a name.
+            if bytes[at] == b'=' && bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) {
+                start = at + 1;
+            }
             at += 1;
         }
         if at - start < SHORTEST {

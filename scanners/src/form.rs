@@ -9,6 +9,7 @@ const LONGEST: usize = 256;
 /// Adds what a view's text holds. `own`: names that are the tool's own, in lower case.
 pub(crate) fn tokens(text: &str, own: &dyn Fn(&str) -> bool, out: &mut Vec<Token>) {
     let bytes = text.as_bytes();
+    let words = out.len();
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
@@ -27,6 +28,34 @@ pub(crate) fn tokens(text: &str, own: &dyn Fn(&str) -> bool, out: &mut Vec<Token
         let clean = start == 0 || bytes[start - 1] < 0x80;
         word(text, start, at, clean, own, out);
     }
+    drop_inside(text, out, words);
+}
+
+/// A word inside of an address or a path is none: `https://vendor.example/policy`. `words`: how
+/// many tokens there were before forms were looked for.
+fn drop_inside(text: &str, out: &mut Vec<Token>, words: usize) {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for token in &out[words..] {
+        if matches!(token.sig, Sig::Url | Sig::Email) {
+            spans.push((token.start, token.end));
+        }
+    }
+    for word in text.split(' ') {
+        if word.len() > 3 && word.len() < LONGEST && (word.starts_with(['~', '/', '.']) || word.matches('/').count() > 1) && !word.contains('<') {
+            let start = word.as_ptr() as usize - text.as_ptr() as usize;
+            spans.push((start as u32, (start + word.len()) as u32));
+        }
+    }
+    if spans.is_empty() {
+        return;
+    }
+    spans.sort_unstable();
+    let inside = |token: &Token| {
+        let next = spans.partition_point(|(start, _)| *start <= token.start);
+        next.checked_sub(1).is_some_and(|i| token.end <= spans[i].1)
+    };
+    let kept = |sig| matches!(sig, Sig::Path | Sig::Shell | Sig::Url | Sig::Email | Sig::Special | Sig::Tag | Sig::Key | Sig::Account | Sig::Literal);
+    out.retain(|token| kept(token.sig) || !inside(token));
 }
 
 /// Characters of addresses.

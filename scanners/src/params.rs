@@ -11,464 +11,107 @@ use serde_json::Value;
 
 /// A kind of context.
 struct Kind {
-    /// Words of a name, all of one group.
-    names: &'static [&'static [&'static str]],
+    /// Words that a name has all of, in alternatives with ` | ` between them.
+    names: &'static str,
     /// What a description says; matched from the beginnings of words.
-    says: &'static [&'static str],
+    says: &'static str,
     /// Beginnings of words by which a tool shows that it is its work.
-    work: &'static [&'static str],
+    work: &'static str,
 }
 
-static KINDS: &[Kind] = &[
+static KINDS: [Kind; 7] = [
     Kind {
-        names: &[
-            &["conversation"],
-            &["chat", "history"],
-            &["chat", "log"],
-            &["chat", "context"],
-            &["chat", "transcript"],
-            &["message", "history"],
-            &["messages", "history"],
-            &["previous", "messages"],
-            &["prior", "messages"],
-            &["recent", "messages"],
-            &["last", "messages"],
-            &["dialog"],
-            &["dialogue"],
-            &["transcript"],
-            &["prior", "turns"],
-            &["previous", "turns"],
-            &["session", "history"],
-            &["session", "transcript"],
-            &["conversation", "history"],
-            &["full", "context"],
-            &["context", "window"],
-            &["session", "context"],
-        ],
-        says: &[
-            "conversation",
-            "chat history",
-            "chat so far",
-            "messages up to now",
-            "messages so far",
-            "previous messages",
-            "transcript of this",
-            "everything said",
-            "gesprächsverlauf",
-            "bisherige unterhaltung",
-            "historique de la conversation",
-            "historial de la conversación",
-            "история переписки",
-            "对话",
-            "聊天记录",
-            "会話履歴",
-            "대화 기록",
-        ],
-        work: &[
-            "chat",
-            "conversation",
-            "message",
-            "dialog",
-            "transcri",
-            "summar",
-            "remember",
-            "memor",
-            "thread",
-            "complet",
-            "llm",
-            "assistant",
-            "ask",
-            "repl",
-            "talk",
-            "prompt",
-        ],
+        names: "conversation | chat history | chat log | chat context | chat transcript | \
+            message history | messages history | previous messages | prior messages | \
+            recent messages | last messages | dialog | dialogue | transcript | prior turns | \
+            previous turns | session history | session transcript | conversation history | \
+            full context | context window | session context",
+        says: "conversation | chat history | chat so far | messages up to now | messages so far | \
+            previous messages | transcript of this | everything said | gesprächsverlauf | \
+            bisherige unterhaltung | historique de la conversation | \
+            historial de la conversación | история переписки | 对话 | 聊天记录 | 会話履歴 | 대화 기록",
+        work: "chat | conversation | message | dialog | transcri | summar | remember | memor | \
+            thread | complet | llm | assistant | ask | repl | talk | prompt",
     },
     Kind {
-        names: &[
-            &["system", "prompt"],
-            &["system", "message"],
-            &["system", "instructions"],
-            &["developer", "message"],
-            &["hidden", "instructions"],
-            &["initial", "prompt"],
-            &["initial", "instructions"],
-        ],
-        says: &[
-            "system prompt",
-            "system message",
-            "your instructions",
-            "initial instructions",
-            "developer message",
-            "systemprompt",
-            "instrucciones del sistema",
-            "系统提示",
-            "システムプロンプト",
-            "시스템 프롬프트",
-        ],
-        work: &[
-            "prompt",
-            "llm",
-            "complet",
-            "agent",
-            "assistant",
-            "chat",
-            "generat",
-            "model",
-        ],
+        names: "system prompt | system message | system instructions | developer message | \
+            hidden instructions | initial prompt | initial instructions",
+        says: "system prompt | system message | your instructions | initial instructions | \
+            developer message | systemprompt | instrucciones del sistema | 系统提示 | システムプロンプト | \
+            시스템 프롬프트",
+        work: "prompt | llm | complet | agent | assistant | chat | generat | model",
     },
     Kind {
-        names: &[
-            &["reasoning"],
-            &["chain", "of", "thought"],
-            &["scratchpad"],
-            &["inner", "monologue"],
-            &["internal", "thoughts"],
-            &["thinking", "process"],
-            &["your", "thoughts"],
-            &["agent", "thoughts"],
-            &["thought", "process"],
-            &["tool", "list"],
-            &["available", "tools"],
-            &["other", "tools"],
-            &["connected", "servers"],
-            &["installed", "tools"],
-            &["mcp", "servers"],
-            &["tools", "available"],
-            &["prior", "results"],
-            &["previous", "results"],
-            &["earlier", "results"],
-            &["other", "results"],
-            &["tool", "results"],
-            &["tool", "outputs"],
-            &["previous", "outputs"],
-            &["tool", "history"],
-            &["call", "history"],
-            &["previous", "calls"],
-            &["model", "name"],
-            &["model", "version"],
-            &["assistant", "name"],
-            &["assistant", "info"],
-            &["agent", "info"],
-            &["client", "info"],
-            &["caller", "info"],
-            &["llm", "name"],
-            &["agent", "state"],
-        ],
-        says: &[
-            "your reasoning",
-            "chain of thought",
-            "why you call",
-            "tools that are available",
-            "tools you have",
-            "results of other tools",
-            "results of earlier",
-            "output of other tools",
-            "name of the model",
-            "which model",
-            "which assistant",
-            "alle verfügbaren werkzeuge",
-            "推理过程",
-            "可用的工具",
-        ],
-        work: &[
-            "think", "thought", "reason", "plan", "tool", "agent", "mcp", "model", "llm",
-            "aggregat", "combin", "merge", "chain", "pipeline", "compare", "evaluat", "workflow",
-        ],
+        names: "reasoning | chain of thought | scratchpad | inner monologue | internal thoughts | \
+            thinking process | your thoughts | agent thoughts | thought process | tool list | \
+            available tools | other tools | connected servers | installed tools | mcp servers | \
+            tools available | prior results | previous results | earlier results | other results | \
+            tool results | tool outputs | previous outputs | tool history | call history | \
+            previous calls | assistant name | assistant info | agent info | client info | \
+            caller info | llm name | agent state",
+        says: "your reasoning | chain of thought | why you call | tools that are available | \
+            tools you have | results of other tools | results of earlier | output of other tools | \
+            name of the model | which model | which assistant | alle verfügbaren werkzeuge | \
+            推理过程 | 可用的工具",
+        work: "think | thought | reason | plan | tool | agent | mcp | model | llm | aggregat | \
+            combin | merge | chain | pipeline | compare | evaluat | workflow",
     },
     Kind {
-        names: &[
-            &["env"],
-            &["environ"],
-            &["env", "vars"],
-            &["environment", "variables"],
-            &["environment", "vars"],
-            &["host", "env"],
-            &["process", "env"],
-            &["shell", "env"],
-            &["env", "dump"],
-        ],
-        says: &[
-            "environment variables",
-            "variables of the environment",
-            "contents of .env",
-            "umgebungsvariablen",
-            "variables d'environnement",
-            "variables de entorno",
-            "переменные окружения",
-            "环境变量",
-            "環境変数",
-            "환경 변수",
-        ],
-        work: &[
-            "env",
-            "container",
-            "docker",
-            "deploy",
-            "run",
-            "exec",
-            "process",
-            "command",
-            "build",
-            "function",
-            "service",
-            "start",
-            "launch",
-            "config",
-            "lambda",
-            "job",
-            "script",
-            "test",
-        ],
+        names: "env | environ | env vars | environment variables | environment vars | host env | \
+            process env | shell env | env dump",
+        says: "environment variables | variables of the environment | contents of .env | \
+            umgebungsvariablen | variables d'environnement | variables de entorno | \
+            переменные окружения | 环境变量 | 環境変数 | 환경 변수",
+        work: "env | container | docker | deploy | run | exec | process | command | build | \
+            function | service | start | launch | config | lambda | job | script | test",
     },
     Kind {
-        names: &[
-            &["credentials"],
-            &["auth", "headers"],
-            &["api", "keys"],
-            &["user", "password"],
-            &["passwords"],
-            &["cookies"],
-            &["session", "cookies"],
-            &["session", "cookie"],
-            &["browser", "cookies"],
-            &["ssh", "key"],
-            &["private", "key"],
-            &["secrets"],
-            &["access", "tokens"],
-            &["user", "token"],
-            &["auth", "tokens"],
-            &["master", "password"],
-            &["saved", "passwords"],
-            &["keychain"],
-            &["wallet", "seed"],
-            &["seed", "phrase"],
-        ],
-        says: &[
-            "headers used with other",
-            "credentials of other",
-            "tokens of other",
-            "keys of other",
-            "user's password",
-            "used with other services",
-            "cookies of the",
-            "private key of",
-            "saved passwords",
-            "passwort des nutzers",
-            "用户的密码",
-            "пароль пользователя",
-        ],
-        work: &[
-            "auth",
-            "login",
-            "log in",
-            "sign",
-            "credential",
-            "secret",
-            "token",
-            "vault",
-            "password",
-            "connect",
-            "cookie",
-            "request",
-            "fetch",
-            "http",
-            "browser",
-            "key",
-            "ssh",
-            "encrypt",
-            "wallet",
-            "register",
-            "configur",
-            "scrap",
-            "crawl",
-        ],
+        names: "credentials | auth headers | api keys | user password | passwords | cookies | \
+            session cookies | session cookie | browser cookies | ssh key | private key | secrets | \
+            access tokens | user token | auth tokens | master password | saved passwords | \
+            keychain | wallet seed | seed phrase",
+        says: "headers used with other | credentials of other | tokens of other | keys of other | \
+            user's password | used with other services | cookies of the | private key of | \
+            saved passwords | passwort des nutzers | 用户的密码 | пароль пользователя",
+        work: "auth | login | log in | sign | credential | secret | token | vault | password | \
+            connect | cookie | request | fetch | http | browser | key | ssh | encrypt | wallet | \
+            register | configur | scrap | crawl",
     },
     Kind {
-        names: &[
-            &["user", "profile"],
-            &["user", "info"],
-            &["user", "details"],
-            &["user", "data"],
-            &["about", "user"],
-            &["user", "background"],
-            &["user", "goal"],
-            &["user", "goals"],
-            &["user", "intent"],
-            &["user", "request"],
-            &["user", "query", "full"],
-            &["original", "request"],
-            &["original", "query"],
-            &["original", "prompt"],
-            &["user", "question"],
-            &["full", "request"],
-            &["user", "prompt"],
-            &["user", "message", "full"],
-            &["user", "email"],
-            &["user", "name", "full"],
-            &["personal", "data"],
-            &["personal", "info"],
-            &["user", "preferences", "full"],
-            &["user", "identity"],
-            &["user", "contacts"],
-            &["contacts"],
-            &["user", "messages"],
-            &["memory", "dump"],
-            &["memories"],
-            &["user", "memory"],
-            &["agent", "memory"],
-            &["assistant", "memory"],
-            &["memory"],
-            &["user", "notes"],
-            &["user", "facts"],
-        ],
-        says: &[
-            "known about the user",
-            "facts about the user",
-            "who the user is",
-            "word for word",
-            "user's request",
-            "user's original",
-            "user's full",
-            "verbatim request",
-            "stored memories",
-            "what the user wants",
-            "what the user asked",
-            "personal data",
-            "about the person",
-            "über den nutzer",
-            "sur l'utilisateur",
-            "sobre el usuario",
-            "о пользователе",
-            "用户的个人",
-            "用户信息",
-            "ユーザーについて",
-            "사용자 정보",
-        ],
-        work: &[
-            "user",
-            "profile",
-            "contact",
-            "customer",
-            "account",
-            "person",
-            "member",
-            "memor",
-            "remember",
-            "recall",
-            "employee",
-            "people",
-            "recommend",
-            "feedback",
-            "ticket",
-            "ask",
-            "question",
-            "answer",
-            "mail",
-            "message",
-            "prompt",
-            "knowledge",
-            "survey",
-        ],
+        names: "user profile | user info | user details | user data | about user | user background | \
+            user goal | user goals | user intent | user request | user query full | \
+            original request | original query | original prompt | user question | full request | \
+            user prompt | user message full | user email | user name full | personal data | \
+            personal info | user preferences full | user identity | user contacts | contacts | \
+            user messages | memory dump | memories | user memory | agent memory | \
+            assistant memory | memory | user notes | user facts",
+        says: "known about the user | facts about the user | who the user is | word for word | \
+            user's request | user's original | user's full | verbatim request | stored memories | \
+            what the user wants | what the user asked | personal data | about the person | \
+            über den nutzer | sur l'utilisateur | sobre el usuario | о пользователе | 用户的个人 | \
+            用户信息 | ユーザーについて | 사용자 정보",
+        work: "user | profile | contact | customer | account | person | member | memor | remember | \
+            recall | employee | people | recommend | feedback | ticket | ask | question | answer | \
+            mail | message | prompt | knowledge | survey",
     },
     Kind {
-        names: &[
-            &["location", "hint"],
-            &["user", "location"],
-            &["current", "location"],
-            &["home", "address"],
-            &["device", "info"],
-            &["host", "info"],
-            &["system", "info"],
-            &["machine", "info"],
-            &["machine", "id"],
-            &["ip", "address", "user"],
-            &["user", "ip"],
-            &["client", "ip"],
-            &["open", "files"],
-            &["open", "tabs"],
-            &["browser", "tabs"],
-            &["browser", "history"],
-            &["clipboard"],
-            &["clipboard", "content"],
-            &["screen", "content"],
-            &["screenshot"],
-            &["working", "directory", "listing"],
-            &["directory", "listing"],
-            &["file", "tree"],
-            &["recent", "files"],
-            &["workspace", "files"],
-            &["project", "files"],
-            &["git", "history"],
-            &["shell", "history"],
-            &["calendar"],
-            &["inbox"],
-            &["running", "processes"],
-            &["hostname", "user"],
-            &["os", "user"],
-            &["source", "code", "context"],
-        ],
-        says: &[
-            "where the user is",
-            "user's location",
-            "user's device",
-            "open tabs",
-            "open files",
-            "files that are open",
-            "clipboard",
-            "browser history",
-            "shell history",
-            "user's calendar",
-            "user's inbox",
-            "about the machine",
-            "host machine",
-            "standort des nutzers",
-            "position de l'utilisateur",
-            "用户位置",
-            "ユーザーの位置",
-        ],
-        work: &[
-            "location",
-            "map",
-            "place",
-            "weather",
-            "near",
-            "route",
-            "direction",
-            "device",
-            "host",
-            "machine",
-            "file",
-            "tab",
-            "browser",
-            "brows",
-            "page",
-            "clipboard",
-            "screen",
-            "image",
-            "director",
-            "folder",
-            "workspace",
-            "project",
-            "repositor",
-            "git",
-            "history",
-            "calendar",
-            "event",
-            "inbox",
-            "mail",
-            "process",
-            "system",
-            "ip ",
-            "network",
-            "shell",
-            "geo",
-            "travel",
-            "search",
-            "code",
-            "local",
-            "delivery",
-            "trend",
-        ],
+        names: "location hint | user location | current location | home address | device info | \
+            host info | system info | machine info | machine id | ip address user | user ip | \
+            client ip | open files | open tabs | browser tabs | browser history | clipboard | \
+            clipboard content | screen content | screenshot | working directory listing | \
+            directory listing | file tree | recent files | workspace files | project files | \
+            git history | shell history | calendar | inbox | running processes | hostname user | \
+            os user | source code context | recent emails | recent mails | inbox content | \
+            mailbox",
+        says: "where the user is | user's location | user's device | open tabs | open files | \
+            files that are open | clipboard | browser history | shell history | user's calendar | \
+            user's inbox | about the machine | host machine | standort des nutzers | \
+            position de l'utilisateur | 用户位置 | ユーザーの位置",
+        work: "location | map | place | weather | near | route | direction | device | host | \
+            machine | file | tab | browser | brows | page | clipboard | screen | director | \
+            folder | workspace | project | repositor | git | history | calendar | event | inbox | \
+            mail | process | system | ip  | network | shell | geo | travel | search | code | \
+            local | delivery | trend",
     },
 ];
 
@@ -503,17 +146,26 @@ pub(crate) fn scan<'a>(tool: &Value, strings: &'a [Named<'a>]) -> Vec<&'a Named<
 impl Kind {
     fn fits(&self, name: &str, said: &str) -> bool {
         let words = words(name);
-        self.names.iter().any(|group| {
-            group.iter().all(|word| words.iter().any(|have| have == word))
-                // One word is the whole name, or nearly.
-                && (group.len() > 1 || words.len() <= 2 && !words.iter().any(|w| matches!(w.as_str(), "id" | "ids" | "count" | "limit" | "type" | "lines" | "size" | "path" | "file" | "url" | "name" | "mode" | "key")))
-        }) || (said.len() < 200 && self.says.iter().any(|phrase| starts_word(said, phrase)))
+        let have = |word: &str| words.iter().any(|known| known == word);
+        let named = self.names.split(" | ").any(|group| {
+            let whole = group.contains(' ') || words.len() == 1;
+            // Of one word it must be the name, or nearly.
+            let nearly = words.len() == 2 && ADDITIONS.iter().any(|word| have(word));
+            group.split(' ').all(have) && (whole || nearly)
+        });
+        let phrase = || self.says.split(" | ").any(|phrase| starts_word(said, phrase));
+        named || (said.len() < 200 && phrase())
     }
 
     fn is_work(&self, purpose: &str) -> bool {
-        self.work.iter().any(|word| starts_word(purpose, word))
+        self.work.split(" | ").any(|word| starts_word(purpose, word))
     }
 }
+
+/// Words that make no other thing of what a name says.
+const ADDITIONS: [&str; 12] = [
+    "text", "content", "contents", "history", "full", "log", "dump", "summary", "data", "so", "user", "all",
+];
 
 /// Whether a parameter can carry a text.
 fn free_text(schema: Option<&Value>) -> bool {

@@ -156,6 +156,10 @@ static SEQUENCES: &[Sequence] = &[
         &[Mask::of(&[Sig::Param, Sig::UserValue]), one(Sig::Change)],
         &[36],
     ),
+    seq(Sig::Drop, &[one(Sig::Ignore), one(Sig::Instructions), one(Sig::User)], &[24, 12]),
+    seq(Sig::Drop, &[one(Sig::Ignore), one(Sig::User), one(Sig::Instructions)], &[12, 8]),
+    seq(Sig::Vocative, &[one(Sig::Memo), Mask::of(&[Sig::Ai, Sig::Agent])], &[12]),
+    seq(Sig::Vague, &[Mask::of(&[Sig::Ai, Sig::Agent]), Mask::of(&[Sig::Step, Sig::Instructions])], &[2]),
     seq(
         Sig::Drop,
         &[one(Sig::Ignore), one(Sig::Previous), one(Sig::Instructions)],
@@ -230,7 +234,7 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
     for sequence in SEQUENCES {
         if !mask.has(sequence.gives)
             && sequence.parts.iter().all(|part| mask.meets(*part))
-            && sequence.holds(tokens)
+            && sequence.holds(&view.text, tokens)
         {
             mask = mask.with(sequence.gives);
         }
@@ -242,7 +246,7 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
                 mask = mask.with(Sig::Headline);
             }
             sig if ACTIONS.has(sig) => {
-                if imperative(&view.text, start, *token) || urged(*token, tokens) {
+                if imperative(&view.text, start, *token) || urged(&view.text, *token, tokens) {
                     mask = mask.with(Sig::Imperative);
                 }
                 if besides(&view.text, start, *token) {
@@ -252,7 +256,7 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
             _ => {}
         }
     }
-    if mask.meets(ACTIONS) && quoted(&view.text, start, end, tokens) {
+    if mask.meets(ACTIONS.with(Sig::Override)) && quoted(&view.text, start, end, tokens) {
         mask = mask.with(Sig::Quoted);
     }
     mask
@@ -260,25 +264,36 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
 
 impl Sequence {
     /// Whether tokens of its classes follow each other closely enough.
-    fn holds(&self, tokens: &[Token]) -> bool {
-        (0..tokens.len())
-            .any(|first| self.parts[0].has(tokens[first].sig) && self.goes_on(tokens, first, 1))
+    fn holds(&self, text: &str, tokens: &[Token]) -> bool {
+        (0..tokens.len()).any(|first| {
+            self.parts[0].has(tokens[first].sig) && self.goes_on(text, tokens, first, 1)
+        })
     }
 
-    fn goes_on(&self, tokens: &[Token], from: usize, part: usize) -> bool {
+    fn goes_on(&self, text: &str, tokens: &[Token], from: usize, part: usize) -> bool {
         let Some(wanted) = self.parts.get(part) else {
             return true;
         };
+        // *Nothing is found, tell the user* keeps nothing from anybody.
+        let tight = matches!(self.gives, Sig::Hush | Sig::Unsaid);
         let end = tokens[from].end;
         let last = end + self.gaps[part - 1];
         (from + 1..tokens.len())
             .take_while(|next| tokens[*next].start <= last)
             .any(|next| {
-                tokens[next].start >= end
-                    && wanted.has(tokens[next].sig)
-                    && self.goes_on(tokens, next, part + 1)
+                let token = tokens[next];
+                token.start >= end
+                    && wanted.has(token.sig)
+                    && !(tight && parted(text, end, token.start))
+                    && self.goes_on(text, tokens, next, part + 1)
             })
     }
+}
+
+/// Whether a comma or colon stands between two words.
+fn parted(text: &str, from: u32, to: u32) -> bool {
+    text.get(from as usize..to as usize)
+        .is_some_and(|between| between.contains([',', ';', ':', '，', '；', '：']))
 }
 
 /// Addresses and quoted words that are given as examples are no places to send to.
@@ -366,10 +381,11 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
 const TO: [&str; 9] = [" for ", "(for ", " to ", "(to ", "@", " für ", " pour ", " para ", " для "];
 
 /// Whether a word that urges stands closely before a verb.
-fn urged(verb: Token, tokens: &[Token]) -> bool {
+fn urged(text: &str, verb: Token, tokens: &[Token]) -> bool {
+    let verb_text = text.get(verb.start as usize..verb.end as usize).unwrap_or("");
     tokens.iter().any(|token| {
         let urges = matches!(token.sig, Sig::First | Sig::Please | Sig::Must | Sig::Besides);
-        urges && token.end <= verb.start && verb.start - token.end < 4
+        urges && token.end <= verb.start && verb.start - token.end < 4 && !inflected(verb_text)
     })
 }
 
@@ -410,6 +426,10 @@ fn headline(text: &str, end: u32, token: Token) -> bool {
 /// Whether a verb is where an order has it: first in a sentence, or after a colon or a word
 /// that asks for it.
 fn imperative(text: &str, start: u32, token: Token) -> bool {
+    let verb = text.get(token.start as usize..token.end as usize).unwrap_or("");
+    if inflected(verb) {
+        return false;
+    }
     let before = text
         .get(start as usize..token.start as usize)
         .unwrap_or("")
@@ -456,6 +476,12 @@ fn imperative(text: &str, start: u32, token: Token) -> bool {
         || before.bytes().all(|b| !b.is_ascii_alphabetic() && b < 0x80)
 }
 
+/// English forms that are no imperatives: *sent*, *sends*, *sending*, *uploaded*.
+fn inflected(verb: &str) -> bool {
+    let short = matches!(verb, "lies" | "lis" | "wis" | "les" | "needs");
+    verb == "sent" || (!short && verb.is_ascii() && ["ed", "ing", "s"].iter().any(|end| verb.ends_with(end)) && !verb.ends_with("ss"))
+}
+
 /// Whether verbs stand within quotation marks that hold several words.
 fn quoted(text: &str, start: u32, end: u32, tokens: &[Token]) -> bool {
     let sentence = text.get(start as usize..end as usize).unwrap_or("");
@@ -476,6 +502,12 @@ fn quoted(text: &str, start: u32, end: u32, tokens: &[Token]) -> bool {
                 }
             }
         }
+    }
+    // Single quotes, as `form` found them.
+    let literals = tokens.iter().filter(|t| t.sig == Sig::Literal && t.end - t.start > 14);
+    let mut quotes = literals.map(|t| (t.start, t.end));
+    if quotes.any(|(from, to)| tokens.iter().any(|t| t.start >= from && t.end <= to && t.sig == Sig::Override)) {
+        return true;
     }
     false
 }

@@ -77,6 +77,10 @@ pub(crate) enum Sig {
     Say,
     /// Something is to be done besides.
     Besides,
+    /// A message to somebody.
+    Memo,
+    /// Each time something happens.
+    Each,
     // What is recognised by its form.
     Url,
     Email,
@@ -117,6 +121,8 @@ pub(crate) enum Sig {
     Decoded,
     /// In a value of a schema: default, enum, const, example.
     Value,
+    /// In the description of a parameter.
+    Field,
     /// Within quotation marks.
     Quoted,
     /// An imperative at the beginning of a sentence.
@@ -126,7 +132,7 @@ pub(crate) enum Sig {
 }
 
 /// The names of the classes of words, as in `lexicon.txt`.
-const NAMES: [(&str, Sig); 66] = [
+const NAMES: [(&str, Sig); 68] = [
     ("ai", Sig::Ai),
     ("agent", Sig::Agent),
     ("user", Sig::User),
@@ -193,10 +199,13 @@ const NAMES: [(&str, Sig); 66] = [
     ("step", Sig::Step),
     ("say", Sig::Say),
     ("besides", Sig::Besides),
+    ("memo", Sig::Memo),
+    ("each", Sig::Each),
 ];
 
 /// Signals that are no class of words.
-const OTHERS: [Sig; 23] = [
+const OTHERS: [Sig; 24] = [
+    Sig::Field,
     Sig::Speaker,
     Sig::Url, Sig::Email, Sig::Account, Sig::Ident, Sig::Literal, Sig::Vocative, Sig::Vague, Sig::Hush, Sig::Unsaid, Sig::Order, Sig::Chain, Sig::Tamper, Sig::Headline, Sig::Drop, Sig::Leak,
     Sig::CopyTo, Sig::Hidden, Sig::Decoded, Sig::Value, Sig::Quoted, Sig::Imperative, Sig::Act,

@@ -34,6 +34,7 @@ pub(crate) fn scan(raw: &str, about: About<'_>) -> Vec<Finding> {
     let json = about.place == Place::Result && raw.trim_start().starts_with(['{', '[']);
     let extra = match about.place {
         Place::Value => Mask::of(&[Sig::Value]),
+        Place::Description if about.pointer.contains("/properties/") => Mask::of(&[Sig::Field]),
         _ => Mask::EMPTY,
     };
     for (start, end) in stretches(raw, about.place) {
