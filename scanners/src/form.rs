@@ -128,7 +128,7 @@ fn word(
         push(Sig::Url, 0, trimmed.len());
         return;
     }
-    if account(trimmed) {
+    if account(text.get(..start).unwrap_or(""), trimmed) {
         push(Sig::Account, 0, trimmed.len());
     } else if clean
         && (identifier(trimmed) && !own(trimmed) || trimmed == whole && named(text, start, end, own))
@@ -148,7 +148,7 @@ fn documentation(host: &str) -> bool {
 }
 
 /// An IBAN, a number of an account, an address of a wallet.
-fn account(word: &str) -> bool {
+fn account(before: &str, word: &str) -> bool {
     let bytes = word.as_bytes();
     let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
     let plain = bytes.iter().all(u8::is_ascii_alphanumeric);
@@ -159,18 +159,16 @@ fn account(word: &str) -> bool {
         && bytes[..2].iter().all(u8::is_ascii_lowercase)
         && bytes[2..4].iter().all(u8::is_ascii_digit);
     let wallet = bytes.len() == 42 && word.starts_with("0x") && plain;
-    let number = bytes.len() >= 8
-        && digits >= 7
-        && word.contains('-')
+    // Ranges of years and telephone numbers are written alike.
+    let number = digits >= 7
+        && bytes.len() >= 8
         && bytes.iter().all(|b| b.is_ascii_digit() || *b == b'-')
-        && !date(bytes);
+        && ACCOUNTS.iter().any(|word| before.trim_end().ends_with(word));
     iban || wallet || number
 }
 
-/// `2026-11-30` is no account.
-fn date(bytes: &[u8]) -> bool {
-    bytes.len() == 10 && bytes[4] == b'-' && bytes[7] == b'-'
-}
+/// What a number is called that money goes to.
+const ACCOUNTS: [&str; 9] = ["account", "account no.", "account number", "acct", "konto", "compte", "cuenta", "conta", "счет"];
 
 /// Words with an underscore inside, as names of tools have.
 fn identifier(word: &str) -> bool {

@@ -55,13 +55,13 @@ const ADDRESS: Mask = Mask::of(&[Sig::Email, Sig::Url]);
 /// The order of parts is that of the languages that put them so: Japanese, Korean and German
 /// have the verb, or the negation, last.
 static SEQUENCES: &[Sequence] = &[
-    seq(Sig::Vocative, &[one(Sig::Greet), one(Sig::Ai)], &[24]),
+    seq(Sig::Vocative, &[one(Sig::Greet), one(Sig::Ai)], &[16]),
     seq(Sig::Vocative, &[one(Sig::Cond), one(Sig::Ai)], &[30]),
     seq(Sig::Vocative, &[one(Sig::Ai), one(Sig::Must)], &[30]),
     seq(Sig::Vocative, &[one(Sig::Ai), one(Sig::Greet)], &[4]),
     seq(Sig::Vocative, &[Mask::of(&[Sig::Ai, Sig::Agent]), one(Sig::Reading)], &[12]),
     seq(Sig::Vocative, &[one(Sig::Reading), Mask::of(&[Sig::Ai, Sig::Agent])], &[12]),
-    seq(Sig::Vague, &[one(Sig::Greet), one(Sig::Agent)], &[24]),
+    seq(Sig::Vague, &[one(Sig::Greet), one(Sig::Agent)], &[8]),
     seq(Sig::Vague, &[one(Sig::Cond), one(Sig::Agent)], &[30]),
     seq(Sig::Vague, &[one(Sig::Agent), one(Sig::Must)], &[30]),
     seq(
@@ -347,11 +347,11 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
     let sure = token.sig == Sig::Ai;
     let before = view.text.get(..token.start as usize).unwrap_or("");
     let after = view.text.get(token.end as usize..end as usize).unwrap_or("");
-    let greeted = TO.iter().any(|word| before.ends_with(word))
+    let greeted = before == "@" || TO.iter().any(|word| before.ends_with(word))
         || tokens.iter().any(|t| {
             t.sig == Sig::Greet && t.end <= token.start && token.start - t.end < 12
         });
-    let punctuated = after.starts_with([',', '，', '!', ')', '-'])
+    let punctuated = after.starts_with([',', '，', '!', ')'])
         || after.starts_with(" -")
         || after.starts_with(" please");
     // *for AI agents only:*
@@ -378,7 +378,7 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
 }
 
 /// Words right before whoever is spoken to.
-const TO: [&str; 9] = [" for ", "(for ", " to ", "(to ", "@", " für ", " pour ", " para ", " для "];
+const TO: [&str; 10] = [" for ", "(for ", " to ", "(to ", " @", "you, ", " für ", " pour ", " para ", " для "];
 
 /// Whether a word that urges stands closely before a verb.
 fn urged(text: &str, verb: Token, tokens: &[Token]) -> bool {
