@@ -12,6 +12,7 @@ mod forget;
 mod generate;
 mod import;
 mod index;
+mod mcp_scan;
 mod record;
 mod redact;
 mod relay;
@@ -55,6 +56,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Tree(args) => tree::run(&args, &load()?)?,
         Command::Replay(args) => replay::run(&args, &load()?)?,
         Command::Check(args) => check::run(&args, &load()?)?,
+        Command::McpScan(args) => mcp_scan::run(&args)?,
         Command::Export(args) => export::run(&args, &load()?)?,
         Command::Import(args) => import::run(&args, &load()?)?,
         Command::Verdict(args) => verdict::run(&args, &load()?)?,

@@ -11,6 +11,7 @@
 //! - [`params`]: parameters that carry context out
 //! - [`collide`]: copies of other servers' tools
 //! - [`pieces`]: instructions that are split over several tools
+//! - [`scan`], [`listing`]: whole definitions, servers and results
 //! - [`codes`]: what the codes mean
 //! - [`rows`]: labelled rows, line by line, for measuring
 //!
@@ -23,6 +24,7 @@ mod finding;
 mod form;
 mod hidden;
 mod lexicon;
+mod listing;
 mod params;
 mod pieces;
 pub mod rows;
@@ -35,4 +37,5 @@ mod view;
 mod walk;
 
 pub use finding::{Confidence, Finding, Place, Severity, escaped};
+pub use listing::{Listing, listing};
 pub use scan::{Server, definition, message, result, server, signals, tool};
