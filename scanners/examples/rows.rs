@@ -9,7 +9,11 @@ fn main() -> io::Result<()> {
     if std::env::args().any(|argument| argument == "--signals") {
         let mut out = io::stdout().lock();
         for line in text.lines() {
-            writeln!(out, "{}", agent_trace_scanners::signals(line, agent_trace_scanners::Place::Description))?;
+            writeln!(
+                out,
+                "{}",
+                agent_trace_scanners::signals(line, agent_trace_scanners::Place::Description)
+            )?;
         }
         return Ok(());
     }

@@ -178,8 +178,20 @@ pub static CODES: &[Code] = &[
         "A client that resolves it reads what the server names. Ask the author to inline it.",
         &["MCP03", "SAFE-T1501"],
     ),
-    code("AT1023", "something is to be done besides", "The text has the model do something that is not the tool's work, and gives a pretext.", REMOVE, &["MCP03", "MCP06", "SAFE-T1001"]),
-    code("AT1024", "words for the model to say", "The text puts words into the model's mouth: what it is to tell or recommend to the user.", REMOVE, &["MCP03", "MCP06", "SAFE-T1001"]),
+    code(
+        "AT1023",
+        "something is to be done besides",
+        "The text has the model do something that is not the tool's work, and gives a pretext.",
+        REMOVE,
+        &["MCP03", "MCP06", "SAFE-T1001"],
+    ),
+    code(
+        "AT1024",
+        "words for the model to say",
+        "The text puts words into the model's mouth: what it is to tell or recommend to the user.",
+        REMOVE,
+        &["MCP03", "MCP06", "SAFE-T1001"],
+    ),
     code(
         "AT1101",
         "invisible characters",

@@ -279,7 +279,10 @@ fn text(bytes: Vec<u8>) -> Option<String> {
 
 /// Whether a text is mostly letters, in words.
 fn wordy(text: &str) -> bool {
-    let letters = text.chars().filter(|c| c.is_alphabetic() || *c == ' ').count();
+    let letters = text
+        .chars()
+        .filter(|c| c.is_alphabetic() || *c == ' ')
+        .count();
     letters * 5 >= text.chars().count() * 4 && text.matches(' ').count() >= 2
 }
 

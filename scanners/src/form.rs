@@ -41,7 +41,11 @@ fn drop_inside(text: &str, out: &mut Vec<Token>, words: usize) {
         }
     }
     for word in text.split(' ') {
-        if word.len() > 3 && word.len() < LONGEST && (word.starts_with(['~', '/', '.']) || word.matches('/').count() > 1) && !word.contains('<') {
+        if word.len() > 3
+            && word.len() < LONGEST
+            && (word.starts_with(['~', '/', '.']) || word.matches('/').count() > 1)
+            && !word.contains('<')
+        {
             let start = word.as_ptr() as usize - text.as_ptr() as usize;
             spans.push((start as u32, (start + word.len()) as u32));
         }
@@ -54,7 +58,20 @@ fn drop_inside(text: &str, out: &mut Vec<Token>, words: usize) {
         let next = spans.partition_point(|(start, _)| *start <= token.start);
         next.checked_sub(1).is_some_and(|i| token.end <= spans[i].1)
     };
-    let kept = |sig| matches!(sig, Sig::Path | Sig::Shell | Sig::Url | Sig::Email | Sig::Special | Sig::Tag | Sig::Key | Sig::Account | Sig::Literal);
+    let kept = |sig| {
+        matches!(
+            sig,
+            Sig::Path
+                | Sig::Shell
+                | Sig::Url
+                | Sig::Email
+                | Sig::Special
+                | Sig::Tag
+                | Sig::Key
+                | Sig::Account
+                | Sig::Literal
+        )
+    };
     out.retain(|token| kept(token.sig) || !inside(token));
 }
 
@@ -131,7 +148,8 @@ fn word(
     if account(text.get(..start).unwrap_or(""), trimmed) {
         push(Sig::Account, 0, trimmed.len());
     } else if clean
-        && (identifier(trimmed) && !own(trimmed) || trimmed == whole && named(text, start, end, own))
+        && (identifier(trimmed) && !own(trimmed)
+            || trimmed == whole && named(text, start, end, own))
     {
         push(Sig::Ident, 0, trimmed.len());
     }
@@ -163,12 +181,24 @@ fn account(before: &str, word: &str) -> bool {
     let number = digits >= 7
         && bytes.len() >= 8
         && bytes.iter().all(|b| b.is_ascii_digit() || *b == b'-')
-        && ACCOUNTS.iter().any(|word| before.trim_end().ends_with(word));
+        && ACCOUNTS
+            .iter()
+            .any(|word| before.trim_end().ends_with(word));
     iban || wallet || number
 }
 
 /// What a number is called that money goes to.
-const ACCOUNTS: [&str; 9] = ["account", "account no.", "account number", "acct", "konto", "compte", "cuenta", "conta", "счет"];
+const ACCOUNTS: [&str; 9] = [
+    "account",
+    "account no.",
+    "account number",
+    "acct",
+    "konto",
+    "compte",
+    "cuenta",
+    "conta",
+    "счет",
+];
 
 /// Words with an underscore inside, as names of tools have.
 fn identifier(word: &str) -> bool {
@@ -218,15 +248,72 @@ fn quoted(text: &str, at: usize, own: &dyn Fn(&str) -> bool, out: &mut Vec<Token
 }
 
 /// What comes after a tool's name.
-const AFTER_NAMES: [&str; 7] = [" tool", " function", "工具", " 工具", " werkzeug", "ツール", " 도구"];
+const AFTER_NAMES: [&str; 7] = [
+    " tool",
+    " function",
+    "工具",
+    " 工具",
+    " werkzeug",
+    "ツール",
+    " 도구",
+];
 /// What comes before a quoted one.
 const BEFORE_NAMES: [&str; 16] = [
-    "tool ", "function ", "call ", "calling ", "invoke ", "invoking ", "工具", "调用", "调用 ", "appelle ", "appeler ", "llama a ", "llamar a ", "rufe ", "вызови ", "chama ",
+    "tool ",
+    "function ",
+    "call ",
+    "calling ",
+    "invoke ",
+    "invoking ",
+    "工具",
+    "调用",
+    "调用 ",
+    "appelle ",
+    "appeler ",
+    "llama a ",
+    "llamar a ",
+    "rufe ",
+    "вызови ",
+    "chama ",
 ];
 /// Words before *tool* that are no names.
 const NO_NAMES: [&str; 36] = [
-    "other", "same", "following", "appropriate", "relevant", "available", "corresponding", "right", "given", "new", "mcp", "above", "current", "original", "previous", "next", "called",
-    "calling", "specified", "first", "second", "last", "best", "entire", "whole", "main", "built-in", "underlying", "this", "each", "every", "callback", "command-line", "build", "target", "required",
+    "other",
+    "same",
+    "following",
+    "appropriate",
+    "relevant",
+    "available",
+    "corresponding",
+    "right",
+    "given",
+    "new",
+    "mcp",
+    "above",
+    "current",
+    "original",
+    "previous",
+    "next",
+    "called",
+    "calling",
+    "specified",
+    "first",
+    "second",
+    "last",
+    "best",
+    "entire",
+    "whole",
+    "main",
+    "built-in",
+    "underlying",
+    "this",
+    "each",
+    "every",
+    "callback",
+    "command-line",
+    "build",
+    "target",
+    "required",
 ];
 
 /// A plain word before *tool* or *function*: `the fetch function`.

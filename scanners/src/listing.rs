@@ -18,7 +18,13 @@ pub struct Listing {
 /// Members that hold definitions beside tools.
 const LISTS: [&str; 3] = ["prompts", "resources", "resourceTemplates"];
 /// Members that hold what a server says of itself.
-const SELF: [&str; 5] = ["handshake", "initialize", "serverInfo", "discover_answer", "instructions"];
+const SELF: [&str; 5] = [
+    "handshake",
+    "initialize",
+    "serverInfo",
+    "discover_answer",
+    "instructions",
+];
 
 /// Scans a listing: an array of tools, an object with `tools`, `prompts`, `resources`,
 /// `resourceTemplates` or `instructions`, or a JSON-RPC answer that has one of these as its
@@ -35,7 +41,10 @@ pub fn listing(server: Option<&str>, file: &Value) -> Option<Listing> {
     let mut known = false;
     let tools = match file {
         Value::Array(tools) => Some((tools, base.to_owned())),
-        file => file.get("tools").and_then(Value::as_array).map(|tools| (tools, format!("{base}/tools"))),
+        file => file
+            .get("tools")
+            .and_then(Value::as_array)
+            .map(|tools| (tools, format!("{base}/tools"))),
     };
     if let Some((tools, base)) = tools {
         known = true;
@@ -55,7 +64,10 @@ pub fn listing(server: Option<&str>, file: &Value) -> Option<Listing> {
         known = true;
         out.others += items.len();
         for (i, item) in items.iter().enumerate() {
-            out.add(&format!("{base}/{list}/{i}"), scan::definition(server, item));
+            out.add(
+                &format!("{base}/{list}/{i}"),
+                scan::definition(server, item),
+            );
         }
     }
     for member in SELF {
@@ -88,11 +100,21 @@ mod tests {
         for (file, pointer) in [
             (json!([tool]), "/0/description"),
             (json!({"tools": [tool]}), "/tools/0/description"),
-            (json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}), "/result/tools/0/description"),
+            (
+                json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}),
+                "/result/tools/0/description",
+            ),
             (json!({"prompts": [tool]}), "/prompts/0/description"),
         ] {
             let found = listing(None, &file).unwrap();
-            assert!(found.findings.iter().any(|f| f.code == "AT1001" && f.pointer == pointer), "{:?}", found.findings);
+            assert!(
+                found
+                    .findings
+                    .iter()
+                    .any(|f| f.code == "AT1001" && f.pointer == pointer),
+                "{:?}",
+                found.findings
+            );
         }
         assert!(listing(None, &json!({"a": 1})).is_none());
     }

@@ -153,18 +153,25 @@ impl Kind {
             let nearly = words.len() == 2 && ADDITIONS.iter().any(|word| have(word));
             group.split(' ').all(have) && (whole || nearly)
         });
-        let phrase = || self.says.split(" | ").any(|phrase| starts_word(said, phrase));
+        let phrase = || {
+            self.says
+                .split(" | ")
+                .any(|phrase| starts_word(said, phrase))
+        };
         named || (said.len() < 200 && phrase())
     }
 
     fn is_work(&self, purpose: &str) -> bool {
-        self.work.split(" | ").any(|word| starts_word(purpose, word))
+        self.work
+            .split(" | ")
+            .any(|word| starts_word(purpose, word))
     }
 }
 
 /// Words that make no other thing of what a name says.
 const ADDITIONS: [&str; 12] = [
-    "text", "content", "contents", "history", "full", "log", "dump", "summary", "data", "so", "user", "all",
+    "text", "content", "contents", "history", "full", "log", "dump", "summary", "data", "so",
+    "user", "all",
 ];
 
 /// Whether a parameter can carry a text.

@@ -57,10 +57,28 @@ const ADDRESS: Mask = Mask::of(&[Sig::Email, Sig::Url]);
 static SEQUENCES: &[Sequence] = &[
     seq(Sig::Vocative, &[one(Sig::Greet), one(Sig::Ai)], &[16]),
     seq(Sig::Vocative, &[one(Sig::Cond), one(Sig::Ai)], &[30]),
-    seq(Sig::Vocative, &[one(Sig::Ai), one(Sig::Must)], &[30]),
+    seq(Sig::Vague, &[one(Sig::Ai), one(Sig::Must)], &[30]),
+    seq(
+        Sig::Hush,
+        &[
+            one(Sig::Tell),
+            Mask::of(&[Sig::User, Sig::This]),
+            one(Sig::Nothing),
+        ],
+        &[30, 3],
+    ),
+    seq(Sig::Hush, &[one(Sig::Tell), one(Sig::Nothing)], &[1]),
     seq(Sig::Vocative, &[one(Sig::Ai), one(Sig::Greet)], &[4]),
-    seq(Sig::Vocative, &[Mask::of(&[Sig::Ai, Sig::Agent]), one(Sig::Reading)], &[12]),
-    seq(Sig::Vocative, &[one(Sig::Reading), Mask::of(&[Sig::Ai, Sig::Agent])], &[12]),
+    seq(
+        Sig::Vocative,
+        &[Mask::of(&[Sig::Ai, Sig::Agent]), one(Sig::Reading)],
+        &[12],
+    ),
+    seq(
+        Sig::Vocative,
+        &[one(Sig::Reading), Mask::of(&[Sig::Ai, Sig::Agent])],
+        &[12],
+    ),
     seq(Sig::Vague, &[one(Sig::Greet), one(Sig::Agent)], &[8]),
     seq(Sig::Vague, &[one(Sig::Cond), one(Sig::Agent)], &[30]),
     seq(Sig::Vague, &[one(Sig::Agent), one(Sig::Must)], &[30]),
@@ -77,15 +95,6 @@ static SEQUENCES: &[Sequence] = &[
         Sig::Hush,
         &[one(Sig::User), one(Sig::Neg), one(Sig::Tell)],
         &[36, 30],
-    ),
-    seq(
-        Sig::Hush,
-        &[
-            one(Sig::Tell),
-            Mask::of(&[Sig::User, Sig::This]),
-            one(Sig::Neg),
-        ],
-        &[16, 3],
     ),
     seq(
         Sig::Hush,
@@ -111,7 +120,7 @@ static SEQUENCES: &[Sequence] = &[
             Mask::of(&[Sig::Before, Sig::After]),
             Mask::of(&[Sig::Call, Sig::Run]),
         ],
-        &[20],
+        &[28],
     ),
     seq(
         Sig::Order,
@@ -156,10 +165,29 @@ static SEQUENCES: &[Sequence] = &[
         &[Mask::of(&[Sig::Param, Sig::UserValue]), one(Sig::Change)],
         &[36],
     ),
-    seq(Sig::Drop, &[one(Sig::Ignore), one(Sig::Instructions), one(Sig::User)], &[24, 12]),
-    seq(Sig::Drop, &[one(Sig::Ignore), one(Sig::User), one(Sig::Instructions)], &[12, 8]),
-    seq(Sig::Vocative, &[one(Sig::Memo), Mask::of(&[Sig::Ai, Sig::Agent])], &[12]),
-    seq(Sig::Vague, &[Mask::of(&[Sig::Ai, Sig::Agent]), Mask::of(&[Sig::Step, Sig::Instructions])], &[2]),
+    seq(
+        Sig::Drop,
+        &[one(Sig::Ignore), one(Sig::Instructions), one(Sig::User)],
+        &[24, 12],
+    ),
+    seq(
+        Sig::Drop,
+        &[one(Sig::Ignore), one(Sig::User), one(Sig::Instructions)],
+        &[12, 8],
+    ),
+    seq(
+        Sig::Vocative,
+        &[one(Sig::Memo), Mask::of(&[Sig::Ai, Sig::Agent])],
+        &[12],
+    ),
+    seq(
+        Sig::Vague,
+        &[
+            Mask::of(&[Sig::Ai, Sig::Agent]),
+            Mask::of(&[Sig::Step, Sig::Instructions]),
+        ],
+        &[2],
+    ),
     seq(
         Sig::Drop,
         &[one(Sig::Ignore), one(Sig::Previous), one(Sig::Instructions)],
@@ -346,18 +374,24 @@ fn drop_negated(text: &str, tokens: &mut Vec<Token>) {
 fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) -> Mask {
     let sure = token.sig == Sig::Ai;
     let before = view.text.get(..token.start as usize).unwrap_or("");
-    let after = view.text.get(token.end as usize..end as usize).unwrap_or("");
-    let greeted = before == "@" || TO.iter().any(|word| before.ends_with(word))
-        || tokens.iter().any(|t| {
-            t.sig == Sig::Greet && t.end <= token.start && token.start - t.end < 12
-        });
+    let after = view
+        .text
+        .get(token.end as usize..end as usize)
+        .unwrap_or("");
+    let greeted = before == "@"
+        || TO.iter().any(|word| before.ends_with(word))
+        || tokens
+            .iter()
+            .any(|t| t.sig == Sig::Greet && t.end <= token.start && token.start - t.end < 12);
     let punctuated = after.starts_with([',', '，', '!', ')'])
         || after.starts_with(" -")
         || after.starts_with(" please");
     // *for AI agents only:*
     let mut signs = after.char_indices().take(24);
     let colon = signs.find(|(_, c)| matches!(c, ':' | '：' | '.' | ',' | ';' | '"'));
-    let colon = colon.filter(|(_, c)| matches!(c, ':' | '：')).map(|(at, _)| at);
+    let colon = colon
+        .filter(|(_, c)| matches!(c, ':' | '：'))
+        .map(|(at, _)| at);
     let line = view.lines.partition_point(|line| *line <= token.start);
     let line = line.checked_sub(1).map_or(0, |i| view.lines[i]);
     let from = start.max(line) as usize;
@@ -378,13 +412,20 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
 }
 
 /// Words right before whoever is spoken to.
-const TO: [&str; 10] = [" for ", "(for ", " to ", "(to ", " @", "you, ", " für ", " pour ", " para ", " для "];
+const TO: [&str; 10] = [
+    " for ", "(for ", " to ", "(to ", " @", "you, ", " für ", " pour ", " para ", " для ",
+];
 
 /// Whether a word that urges stands closely before a verb.
 fn urged(text: &str, verb: Token, tokens: &[Token]) -> bool {
-    let verb_text = text.get(verb.start as usize..verb.end as usize).unwrap_or("");
+    let verb_text = text
+        .get(verb.start as usize..verb.end as usize)
+        .unwrap_or("");
     tokens.iter().any(|token| {
-        let urges = matches!(token.sig, Sig::First | Sig::Please | Sig::Must | Sig::Besides);
+        let urges = matches!(
+            token.sig,
+            Sig::First | Sig::Please | Sig::Must | Sig::Besides
+        );
         urges && token.end <= verb.start && verb.start - token.end < 4 && !inflected(verb_text)
     })
 }
@@ -397,16 +438,32 @@ fn besides(text: &str, start: u32, token: Token) -> bool {
 }
 
 const ALSO: [&str; 10] = [
-    "also", "in addition", "additionally", "außerdem", "zusätzlich", "de plus", "además", "além disso", "inoltre", "также",
+    "also",
+    "in addition",
+    "additionally",
+    "außerdem",
+    "zusätzlich",
+    "de plus",
+    "además",
+    "além disso",
+    "inoltre",
+    "также",
 ];
 
 /// Whether a speaker's name stands where a turn begins: first in a line or a string.
 fn spoken(view: &View, token: Token) -> bool {
-    let before = view.text.get(..token.start as usize).unwrap_or("").trim_end_matches(' ');
+    let before = view
+        .text
+        .get(..token.start as usize)
+        .unwrap_or("")
+        .trim_end_matches(' ');
     let first = before.is_empty() || view.lines.binary_search(&token.start).is_ok();
     let opened = before.ends_with(['"', '>', '#', '*', '-', '|', '\'', '[']);
     let after = view.text.get(token.end as usize..).unwrap_or("");
-    let colon = view.text.get(..token.end as usize).is_some_and(|text| text.ends_with(':'));
+    let colon = view
+        .text
+        .get(..token.end as usize)
+        .is_some_and(|text| text.ends_with(':'));
     (first || opened) && (!colon || after.starts_with([' ', '"', '*']))
 }
 
@@ -426,7 +483,9 @@ fn headline(text: &str, end: u32, token: Token) -> bool {
 /// Whether a verb is where an order has it: first in a sentence, or after a colon or a word
 /// that asks for it.
 fn imperative(text: &str, start: u32, token: Token) -> bool {
-    let verb = text.get(token.start as usize..token.end as usize).unwrap_or("");
+    let verb = text
+        .get(token.start as usize..token.end as usize)
+        .unwrap_or("");
     if inflected(verb) {
         return false;
     }
@@ -479,7 +538,11 @@ fn imperative(text: &str, start: u32, token: Token) -> bool {
 /// English forms that are no imperatives: *sent*, *sends*, *sending*, *uploaded*.
 fn inflected(verb: &str) -> bool {
     let short = matches!(verb, "lies" | "lis" | "wis" | "les" | "needs");
-    verb == "sent" || (!short && verb.is_ascii() && ["ed", "ing", "s"].iter().any(|end| verb.ends_with(end)) && !verb.ends_with("ss"))
+    verb == "sent"
+        || (!short
+            && verb.is_ascii()
+            && ["ed", "ing", "s"].iter().any(|end| verb.ends_with(end))
+            && !verb.ends_with("ss"))
 }
 
 /// Whether verbs stand within quotation marks that hold several words.
@@ -504,9 +567,15 @@ fn quoted(text: &str, start: u32, end: u32, tokens: &[Token]) -> bool {
         }
     }
     // Single quotes, as `form` found them.
-    let literals = tokens.iter().filter(|t| t.sig == Sig::Literal && t.end - t.start > 14);
+    let literals = tokens
+        .iter()
+        .filter(|t| t.sig == Sig::Literal && t.end - t.start > 14);
     let mut quotes = literals.map(|t| (t.start, t.end));
-    if quotes.any(|(from, to)| tokens.iter().any(|t| t.start >= from && t.end <= to && t.sig == Sig::Override)) {
+    if quotes.any(|(from, to)| {
+        tokens
+            .iter()
+            .any(|t| t.start >= from && t.end <= to && t.sig == Sig::Override)
+    }) {
         return true;
     }
     false

@@ -81,6 +81,8 @@ pub(crate) enum Sig {
     Memo,
     /// Each time something happens.
     Each,
+    /// Not a word, after the verb.
+    Nothing,
     // What is recognised by its form.
     Url,
     Email,
@@ -132,7 +134,7 @@ pub(crate) enum Sig {
 }
 
 /// The names of the classes of words, as in `lexicon.txt`.
-const NAMES: [(&str, Sig); 68] = [
+const NAMES: [(&str, Sig); 69] = [
     ("ai", Sig::Ai),
     ("agent", Sig::Agent),
     ("user", Sig::User),
@@ -201,14 +203,35 @@ const NAMES: [(&str, Sig); 68] = [
     ("besides", Sig::Besides),
     ("memo", Sig::Memo),
     ("each", Sig::Each),
+    ("nothing", Sig::Nothing),
 ];
 
 /// Signals that are no class of words.
 const OTHERS: [Sig; 24] = [
     Sig::Field,
     Sig::Speaker,
-    Sig::Url, Sig::Email, Sig::Account, Sig::Ident, Sig::Literal, Sig::Vocative, Sig::Vague, Sig::Hush, Sig::Unsaid, Sig::Order, Sig::Chain, Sig::Tamper, Sig::Headline, Sig::Drop, Sig::Leak,
-    Sig::CopyTo, Sig::Hidden, Sig::Decoded, Sig::Value, Sig::Quoted, Sig::Imperative, Sig::Act,
+    Sig::Url,
+    Sig::Email,
+    Sig::Account,
+    Sig::Ident,
+    Sig::Literal,
+    Sig::Vocative,
+    Sig::Vague,
+    Sig::Hush,
+    Sig::Unsaid,
+    Sig::Order,
+    Sig::Chain,
+    Sig::Tamper,
+    Sig::Headline,
+    Sig::Drop,
+    Sig::Leak,
+    Sig::CopyTo,
+    Sig::Hidden,
+    Sig::Decoded,
+    Sig::Value,
+    Sig::Quoted,
+    Sig::Imperative,
+    Sig::Act,
 ];
 
 impl Sig {

@@ -257,7 +257,11 @@ pub(crate) fn signals(raw: &str, about: About<'_>) -> String {
     let sentences = sentence::read(&view, about.own);
     let line = |sentence: sentence::Sentence| {
         let span = sentence.start as usize..sentence.end as usize;
-        format!("{}\n    {:?}\n", view.text.get(span).unwrap_or(""), sentence.mask)
+        format!(
+            "{}\n    {:?}\n",
+            view.text.get(span).unwrap_or(""),
+            sentence.mask
+        )
     };
     sentences.into_iter().map(line).collect()
 }

@@ -173,7 +173,13 @@ fn explain(code: Option<&str>, format: Format) -> Result<u8, CommandError> {
             for one in &known {
                 writeln!(out, "{} {}", one.code.bold(), one.title)?;
                 if code.is_some() {
-                    writeln!(out, "\n{}\n\n{}\n\n{}", one.meaning, one.advice, one.tags.join(", ").dimmed())?;
+                    writeln!(
+                        out,
+                        "\n{}\n\n{}\n\n{}",
+                        one.meaning,
+                        one.advice,
+                        one.tags.join(", ").dimmed()
+                    )?;
                 }
             }
         }
