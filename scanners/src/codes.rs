@@ -327,9 +327,10 @@ mod tests {
     #[test]
     fn codes_are_in_order_and_rules_have_one() {
         assert!(CODES.windows(2).all(|pair| pair[0].code < pair[1].code));
-        let rules = crate::rules::definition::RULES
-            .iter()
-            .chain(crate::rules::result::RULES);
+        use crate::rules::{definition, manner, result};
+        let rules = [definition::RULES, manner::RULES, result::RULES]
+            .into_iter()
+            .flatten();
         for rule in rules {
             assert!(explain(rule.code).is_some(), "{}", rule.code);
         }

@@ -1,11 +1,13 @@
 //! Rules: which signals, close together, make a finding.
 //!
 //! - [`definition`]: for what servers say of their tools
+//! - [`manner`]: for how they say it
 //! - [`result`]: for what tools give back
 //!
 //! A rule is data. Its examples are its tests, and what `explain` shows.
 
 pub(crate) mod definition;
+pub(crate) mod manner;
 pub(crate) mod result;
 
 use crate::finding::{Confidence, Severity};
@@ -124,6 +126,7 @@ mod tests {
     #[test]
     fn rules_for_definitions_find_their_examples_and_no_others() {
         check(definition::RULES, described);
+        check(manner::RULES, described);
     }
 
     #[test]

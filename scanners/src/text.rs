@@ -5,7 +5,7 @@ use crate::decode;
 use crate::finding::{Confidence, Finding, Place, Severity, escaped};
 use crate::hidden::{self, Odd};
 use crate::lexicon::Lexicon;
-use crate::rules::{self, Rule, definition, result};
+use crate::rules::{self, Rule, definition, manner, result};
 use crate::sentence;
 use crate::signal::{Mask, Sig};
 use crate::view::View;
@@ -14,6 +14,11 @@ use crate::view::View;
 const AROUND: usize = 700;
 /// A stretch that is read closely is cut after this many bytes.
 const STRETCH: usize = 64 << 10;
+
+/// Shorter strings can give no order, in bytes.
+const SHORTEST: usize = 8;
+/// A word of fewer bytes is a name and no encoded text.
+const LONGEST_NAME: usize = 24;
 
 /// What is known of a string beside its bytes.
 #[derive(Clone, Copy)]
@@ -37,6 +42,11 @@ pub(crate) fn scan(raw: &str, about: About<'_>) -> Vec<Finding> {
         Place::Description if about.pointer.contains("/properties/") => Mask::of(&[Sig::Field]),
         _ => Mask::EMPTY,
     };
+    // A word alone tells nothing.
+    if raw.len() < SHORTEST || (raw.len() < LONGEST_NAME && raw.is_ascii() && !raw.contains(' ')) {
+        out.odd_characters();
+        return out.found;
+    }
     for (start, end) in stretches(raw, about.place) {
         out.read(&raw[start..end], start, json, extra, None);
     }
@@ -60,9 +70,10 @@ pub(crate) fn scan(raw: &str, about: About<'_>) -> Vec<Finding> {
 }
 
 fn mentions_rot13(raw: &str) -> bool {
-    raw.as_bytes()
-        .windows(5)
-        .any(|window| window.eq_ignore_ascii_case(b"rot13"))
+    raw.match_indices("13").any(|(at, _)| {
+        let before = raw.as_bytes().get(at.saturating_sub(3)..at);
+        before.is_some_and(|before| before.eq_ignore_ascii_case(b"rot"))
+    })
 }
 
 /// The parts of a string that are read closely: all of a definition, what is around anchors in
@@ -112,11 +123,12 @@ struct Findings<'a> {
 }
 
 impl Findings<'_> {
-    fn rules(&self) -> &'static [Rule] {
+    fn rules(&self) -> impl Iterator<Item = &'static [Rule]> + use<> {
         match self.about.place {
-            Place::Result => result::RULES,
-            _ => definition::RULES,
+            Place::Result => [result::RULES, &[]],
+            _ => [definition::RULES, manner::RULES],
         }
+        .into_iter()
     }
 
     /// Reads a piece that begins at `base`, or that was decoded from the bytes of `from`.
@@ -130,7 +142,10 @@ impl Findings<'_> {
     ) {
         let view = View::of(piece, base, json);
         let sentences = sentence::read(&view, self.about.own);
-        for hit in rules::apply(self.rules(), &sentences, extra) {
+        let hits = self
+            .rules()
+            .flat_map(|rules| rules::apply(rules, &sentences, extra));
+        for hit in hits {
             let (start, end) = match from {
                 Some((start, end, _)) => (start, end),
                 None => view.raw(hit.start, hit.end),
