@@ -80,7 +80,7 @@ fn runs(raw: &str, out: &mut Vec<Decoded>) {
 
 /// Where a block of base64 ends if it goes on in the next line.
 fn continued(bytes: &[u8], at: usize, so_far: usize) -> Option<usize> {
-    if so_far < 40 || so_far > LONGEST {
+    if !(40..=LONGEST).contains(&so_far) {
         return None;
     }
     let mut next = at;

@@ -180,10 +180,8 @@ fn free_text(schema: Option<&Value>) -> bool {
     if schema.get("enum").is_some() {
         return false;
     }
-    match schema.get("type").and_then(Value::as_str) {
-        Some("integer" | "number" | "boolean") => false,
-        _ => true,
-    }
+    let kind = schema.get("type").and_then(Value::as_str);
+    !matches!(kind, Some("integer" | "number" | "boolean"))
 }
 
 /// The words of a name, whatever joins them.

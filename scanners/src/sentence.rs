@@ -198,6 +198,13 @@ static SEQUENCES: &[Sequence] = &[
         &[one(Sig::Previous), one(Sig::Instructions), one(Sig::Ignore)],
         &[12, 16],
     ),
+    seq(Sig::Leak, &[one(Sig::Give), one(Sig::Context)], &[40]),
+    seq(Sig::Leak, &[one(Sig::Context), one(Sig::Give)], &[30]),
+    seq(
+        Sig::Drop,
+        &[one(Sig::Ignore), one(Sig::Instructions), one(Sig::Others)],
+        &[12, 16],
+    ),
     seq(Sig::Leak, &[one(Sig::Send), VALUABLE], &[60]),
     seq(Sig::Leak, &[VALUABLE, one(Sig::Send)], &[60]),
     seq(Sig::CopyTo, &[one(Sig::Send), ADDRESS], &[80]),
@@ -246,7 +253,12 @@ pub(crate) fn read(view: &View, own: &dyn Fn(&str) -> bool) -> Vec<Sentence> {
 fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
     drop_examples(tokens);
     drop_negated(&view.text, tokens);
-    tokens.retain(|token| token.sig != Sig::Turn || spoken(view, *token));
+    tokens.retain(|token| match token.sig {
+        Sig::Turn => spoken(view, *token),
+        // The id of a conversation tells nothing of what was said.
+        Sig::Context => !named_only(&view.text, *token),
+        _ => true,
+    });
     let mut mask = Mask::EMPTY;
     for token in tokens.iter() {
         mask = mask.with(token.sig);
@@ -398,7 +410,8 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
     let lead = view.text.get(from..token.start as usize).unwrap_or("");
     let first = !lead.contains(|c: char| c.is_alphanumeric());
     let opened = before.ends_with(['(', '[', '<', '{', '"', '*', '>', '!', '@']);
-    if greeted && (colon.is_some() || punctuated) {
+    let near = colon.is_some_and(|at| sure || at < 12);
+    if greeted && (near || punctuated) {
         return Mask::of(&[Sig::Vocative]);
     }
     match (first || opened, colon, sure) {
@@ -449,6 +462,24 @@ const ALSO: [&str; 10] = [
     "inoltre",
     "также",
 ];
+
+/// Whether only the id or name of something is meant.
+fn named_only(text: &str, token: Token) -> bool {
+    let after = text.get(token.end as usize..).unwrap_or("");
+    [
+        " id",
+        "'s id",
+        " key",
+        " name",
+        " title",
+        "-id",
+        " identifier",
+        " url",
+        " list",
+    ]
+    .iter()
+    .any(|word| after.starts_with(word))
+}
 
 /// Whether a speaker's name stands where a turn begins: first in a line or a string.
 fn spoken(view: &View, token: Token) -> bool {

@@ -83,6 +83,8 @@ pub(crate) enum Sig {
     Each,
     /// Not a word, after the verb.
     Nothing,
+    /// Filling a field with something.
+    Give,
     // What is recognised by its form.
     Url,
     Email,
@@ -134,7 +136,7 @@ pub(crate) enum Sig {
 }
 
 /// The names of the classes of words, as in `lexicon.txt`.
-const NAMES: [(&str, Sig); 69] = [
+const NAMES: [(&str, Sig); 70] = [
     ("ai", Sig::Ai),
     ("agent", Sig::Agent),
     ("user", Sig::User),
@@ -204,6 +206,7 @@ const NAMES: [(&str, Sig); 69] = [
     ("memo", Sig::Memo),
     ("each", Sig::Each),
     ("nothing", Sig::Nothing),
+    ("give", Sig::Give),
 ];
 
 /// Signals that are no class of words.

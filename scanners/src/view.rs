@@ -196,7 +196,7 @@ impl Builder<'_> {
             | '\u{2029}' => self.gap = true,
             '‘' | '’' | '‚' | '‛' | 'ʼ' | '′' | '´' => self.put(b"'", at),
             '“' | '”' | '„' | '«' | '»' | '「' | '」' | '『' | '』' => {
-                self.put(b"\"", at)
+                self.put(b"\"", at);
             }
             '‐'..='―' => self.put(b"-", at),
             '。' | '！' | '？' | '｡' | '；' => {
@@ -260,9 +260,8 @@ impl Builder<'_> {
             Some(b'-' | b'*' | b'#' | b'>' | b'|' | b'<' | b'[')
         );
         let over = self.stop && !abbreviated(&self.view.text);
-        if over || self.newlines > 1 || (self.newlines == 1 && item) {
-            self.cut();
-        } else if self.view.text.len() - self.last_break > LONGEST_SENTENCE {
+        let long = self.view.text.len() - self.last_break > LONGEST_SENTENCE;
+        if over || long || self.newlines > 1 || (self.newlines == 1 && item) {
             self.cut();
         }
         if !self.view.text.is_empty() {

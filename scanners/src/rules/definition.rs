@@ -178,7 +178,9 @@ pub(crate) static RULES: &[Rule] = &[
         all: &[
             any(&[UpdateFile, Change]),
             any(&[Path]),
-            any(&[Must, Please, First, Order, Headline, Authority]),
+            any(&[
+                Must, Please, First, Order, Headline, Authority, Before, Ident,
+            ]),
         ],
         not: NONE,
         window: 2,

@@ -142,7 +142,7 @@ pub(crate) static RULES: &[Rule] = &[
         code: "AT1019",
         severity: Severity::Low,
         confidence: Confidence::Low,
-        all: &[any(&[Vocative]), any(&[Imperative, Must])],
+        all: &[any(&[Vocative, Vague]), any(&[Imperative, Must])],
         not: NONE,
         window: 1,
         bad: &[],
