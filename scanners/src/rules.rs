@@ -62,21 +62,19 @@ pub(crate) fn apply(rules: &'static [Rule], sentences: &[Sentence], extra: Mask)
 fn first(rule: &'static Rule, sentences: &[Sentence], extra: Mask) -> Option<Hit> {
     (0..sentences.len()).find_map(|from| {
         let start = sentences[from].start;
-        let mut mask = extra;
-        for sentence in sentences[from..].iter().take(rule.window) {
-            if sentence.end - start > WIDEST && sentence.start > start {
-                return None;
-            }
-            mask = mask.and(sentence.mask);
-            if mask.meets(rule.not) {
-                return None;
-            }
-            if rule.all.iter().all(|group| mask.meets(*group)) {
-                let end = sentence.end;
-                return Some(Hit { rule, start, end });
-            }
+        let near = |sentence: &&Sentence| sentence.start == start || sentence.end - start <= WIDEST;
+        let window = || sentences[from..].iter().take(rule.window).take_while(near);
+        // What speaks against it may come after it: an answer, or who is warned of.
+        if extra.meets(rule.not) || window().any(|sentence| sentence.mask.meets(rule.not)) {
+            return None;
         }
-        None
+        let mut mask = extra;
+        window().find_map(|sentence| {
+            mask = mask.and(sentence.mask);
+            let end = sentence.end;
+            let holds = rule.all.iter().all(|group| mask.meets(*group));
+            holds.then_some(Hit { rule, start, end })
+        })
     })
 }
 
