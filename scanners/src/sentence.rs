@@ -251,7 +251,7 @@ pub(crate) fn read(view: &View, own: &dyn Fn(&str) -> bool) -> Vec<Sentence> {
 
 /// The signals of one sentence, whose tokens these are.
 fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
-    drop_examples(tokens);
+    drop_examples(&view.text, tokens);
     drop_negated(&view.text, tokens);
     tokens.retain(|token| match token.sig {
         Sig::Turn => spoken(view, *token),
@@ -337,22 +337,25 @@ fn parted(text: &str, from: u32, to: u32) -> bool {
 }
 
 /// Addresses and quoted words that are given as examples are no places to send to.
-fn drop_examples(tokens: &mut Vec<Token>) {
+fn drop_examples(text: &str, tokens: &mut Vec<Token>) {
     if !tokens.iter().any(|token| token.sig == Sig::Example) {
         return;
     }
-    let examples: Vec<u32> = tokens
-        .iter()
-        .filter(|t| t.sig == Sig::Example)
-        .map(|t| t.end)
-        .collect();
+    let reach = |token: &Token| {
+        let after = text.get(token.end as usize..).unwrap_or("");
+        // A headline: all of what follows is the example.
+        let long = after.starts_with(':') || after.starts_with(" (");
+        (token.end, token.end + if long { 420 } else { 40 })
+    };
+    let examples = tokens.iter().filter(|token| token.sig == Sig::Example);
+    let examples: Vec<(u32, u32)> = examples.map(reach).collect();
     tokens.retain(|token| {
-        !matches!(
+        let given = matches!(
             token.sig,
             Sig::Url | Sig::Email | Sig::Literal | Sig::Account | Sig::Shell
-        ) || !examples
-            .iter()
-            .any(|end| *end <= token.start && token.start - end < 40)
+        );
+        let within = |(from, to): &(u32, u32)| *from <= token.start && token.start < *to;
+        !given || !examples.iter().any(within)
     });
 }
 

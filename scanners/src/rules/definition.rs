@@ -340,7 +340,7 @@ pub(crate) static RULES: &[Rule] = &[
         confidence: Confidence::Medium,
         all: &[
             any(&[Stale]),
-            any(&[Instead, Call]),
+            any(&[Instead]),
             any(&[Ident, Others]),
             any(&[Justify, Authority, Headline, Must]),
         ],
