@@ -6,7 +6,7 @@
 //! - [`walk`]: the strings of a tool, with their JSON pointers
 //! - [`view`], [`hidden`], [`decode`]: what a string says once nothing hides it, with the way
 //!   back to its bytes
-//! - [`lexicon`], [`form`], [`signal`], [`sentence`]: weak signals, and how they stand together
+//! - [`lexicon`], [`form`], [`signal`], [`sequence`], [`sentence`]: weak signals, and how they stand together
 //! - [`rules`]: which of them together are reported
 //! - [`params`]: parameters that carry context out
 //! - [`collide`]: copies of other servers' tools
@@ -31,6 +31,7 @@ pub mod rows;
 mod rules;
 mod scan;
 mod sentence;
+mod sequence;
 mod signal;
 mod text;
 mod view;
