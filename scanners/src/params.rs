@@ -7,7 +7,9 @@
 
 use crate::finding::Place;
 use crate::walk::Named;
+use aho_corasick::AhoCorasick;
 use serde_json::Value;
+use std::sync::OnceLock;
 
 /// A kind of context.
 struct Kind {
@@ -135,30 +137,32 @@ pub(crate) fn scan<'a>(tool: &Value, strings: &'a [Named<'a>]) -> Vec<&'a Named<
                 .and_then(Value::as_str)
                 .unwrap_or("")
                 .to_lowercase();
+            let words = words(named.text);
+            // A long text tells how to use it, not what it is.
+            let spoken = if said.len() < 200 {
+                said_of(&said)
+            } else {
+                Vec::new()
+            };
+            let fits = |i: usize, kind: &Kind| spoken.contains(&i) || kind.named(&words);
             free_text(schema)
                 && KINDS
                     .iter()
-                    .any(|kind| kind.fits(named.text, &said) && !kind.is_work(&purpose))
+                    .enumerate()
+                    .any(|(i, kind)| fits(i, kind) && !kind.is_work(&purpose))
         })
         .collect()
 }
 
 impl Kind {
-    fn fits(&self, name: &str, said: &str) -> bool {
-        let words = words(name);
+    fn named(&self, words: &[String]) -> bool {
         let have = |word: &str| words.iter().any(|known| known == word);
-        let named = self.names.split(" | ").any(|group| {
-            let whole = group.contains(' ') || words.len() == 1;
-            // Of one word it must be the name, or nearly.
-            let nearly = words.len() == 2 && ADDITIONS.iter().any(|word| have(word));
-            group.split(' ').all(have) && (whole || nearly)
-        });
-        let phrase = || {
-            self.says
-                .split(" | ")
-                .any(|phrase| starts_word(said, phrase))
-        };
-        named || (said.len() < 200 && phrase())
+        // Of one word it must be the name, or nearly.
+        let nearly = words.len() == 2 && ADDITIONS.iter().any(|word| have(word));
+        self.names.split(" | ").any(|group| {
+            let whole = nearly || group.contains(' ') || words.len() == 1;
+            whole && group.split(' ').all(have)
+        })
     }
 
     fn is_work(&self, purpose: &str) -> bool {
@@ -166,6 +170,32 @@ impl Kind {
             .split(" | ")
             .any(|word| starts_word(purpose, word))
     }
+}
+
+/// The kinds that a description speaks of, by their positions. Descriptions are many: all
+/// phrases are looked for at once.
+fn said_of(said: &str) -> Vec<usize> {
+    static PHRASES: OnceLock<Option<(AhoCorasick, Vec<usize>)>> = OnceLock::new();
+    let phrases = PHRASES.get_or_init(|| {
+        let all = KINDS.iter().enumerate();
+        let all = all.flat_map(|(i, kind)| kind.says.split(" | ").map(move |says| (says, i)));
+        let (phrases, kinds): (Vec<&str>, Vec<usize>) = all.unzip();
+        AhoCorasick::new(phrases).ok().map(|found| (found, kinds))
+    });
+    let Some((phrases, kinds)) = phrases else {
+        return Vec::new();
+    };
+    phrases
+        .find_overlapping_iter(said)
+        .filter(|found| {
+            let before = said
+                .get(..found.start())
+                .and_then(|t| t.chars().next_back());
+            let ascii = said.as_bytes()[found.start()].is_ascii();
+            !ascii || before.is_none_or(|c| !c.is_alphanumeric())
+        })
+        .map(|found| kinds[found.pattern().as_usize()])
+        .collect()
 }
 
 /// Words that make no other thing of what a name says.

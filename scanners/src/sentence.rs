@@ -198,11 +198,18 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
     if greeted && (near || punctuated) {
         return Mask::of(&[Sig::Vocative]);
     }
+    // `[[assistant: …]]` is written for who looks for it.
+    if before.ends_with('[') && colon == Some(0) {
+        return Mask::of(&[Sig::Vocative, Sig::Tag]);
+    }
     match (first || opened, colon, sure) {
         (true, Some(0..=1), true) => Mask::of(&[Sig::Vocative, Sig::Speaker]),
         (true, Some(0..=1), false) => Mask::of(&[Sig::Vague, Sig::Speaker]),
-        (true, Some(_), true) => Mask::of(&[Sig::Vocative]),
-        (true, _, true) if punctuated => Mask::of(&[Sig::Vocative]),
+        (true, Some(_), true) => Mask::of(&[Sig::Vague]),
+        // `[ai, bi]` is code.
+        (true, _, true) if punctuated && !before.ends_with(['[', '(', '{']) => {
+            Mask::of(&[Sig::Vocative])
+        }
         (true, _, false) if punctuated => Mask::of(&[Sig::Vague]),
         _ => Mask::EMPTY,
     }

@@ -33,6 +33,16 @@ const ADDRESS: Mask = Mask::of(&[Sig::Email, Sig::Url]);
 /// The order of parts is that of the languages that put them so: Japanese, Korean and German
 /// have the verb, or the negation, last.
 pub(crate) static SEQUENCES: &[Sequence] = &[
+    seq(
+        Sig::Vocative,
+        &[Mask::of(&[Sig::Ai, Sig::Agent]), one(Sig::Please)],
+        &[2],
+    ),
+    seq(
+        Sig::Hush,
+        &[one(Sig::Neg), one(Sig::User), one(Sig::Tell)],
+        &[12, 1],
+    ),
     seq(Sig::Vocative, &[one(Sig::Greet), one(Sig::Ai)], &[16]),
     seq(Sig::Vocative, &[one(Sig::Cond), one(Sig::Ai)], &[30]),
     seq(Sig::Vague, &[one(Sig::Ai), one(Sig::Must)], &[30]),
@@ -201,8 +211,12 @@ impl Sequence {
         let Some(wanted) = self.parts.get(part) else {
             return true;
         };
-        // *Nothing is found, tell the user* keeps nothing from anybody.
-        let tight = matches!(self.gives, Sig::Hush | Sig::Unsaid);
+        // *Nothing is found, tell the user* keeps nothing from anybody; `if (ai >= 0` asks nobody.
+        let apart: &[char] = match self.gives {
+            Sig::Hush | Sig::Unsaid => &[',', ';', ':', '，', '；', '：'],
+            Sig::Vocative | Sig::Vague => &['(', '=', '{', '['],
+            _ => &[],
+        };
         let end = tokens[from].end;
         let last = end + self.gaps[part - 1];
         (from + 1..tokens.len())
@@ -211,14 +225,14 @@ impl Sequence {
                 let token = tokens[next];
                 token.start >= end
                     && wanted.has(token.sig)
-                    && !(tight && parted(text, end, token.start))
+                    && !parted(text, end, token.start, apart)
                     && self.goes_on(text, tokens, next, part + 1)
             })
     }
 }
 
-/// Whether a comma or colon stands between two words.
-fn parted(text: &str, from: u32, to: u32) -> bool {
+/// Whether one of these signs stands between two words.
+fn parted(text: &str, from: u32, to: u32, signs: &[char]) -> bool {
     text.get(from as usize..to as usize)
-        .is_some_and(|between| between.contains([',', ';', ':', '，', '；', '：']))
+        .is_some_and(|between| between.contains(signs))
 }

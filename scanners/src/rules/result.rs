@@ -41,7 +41,7 @@ pub(crate) static RULES: &[Rule] = &[
         all: &[
             any(&[Vocative]),
             any(&[Imperative]),
-            any(&[Must, Please, First, Order, Before, Url, Email, Secret]),
+            any(&[Must, Please, First, Order, Before, Url, Email, Secret, Tag]),
         ],
         not: TALK,
         window: 2,
