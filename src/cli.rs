@@ -5,6 +5,7 @@
 //! - [`formats`]: arguments of what brings recordings in and out
 //! - [`index`]: arguments of `index`
 //! - [`retention`]: arguments of what keeps the store small
+//! - [`scan`]: arguments of `mcp-scan`
 //! - [`serve`]: arguments of what serves HTTP
 //! - [`understand`]: arguments of what tells how a run went
 //! - [`verify`]: arguments of what proves journals
@@ -15,6 +16,7 @@ pub(crate) mod check;
 pub(crate) mod formats;
 pub(crate) mod index;
 pub(crate) mod retention;
+pub(crate) mod scan;
 pub(crate) mod serve;
 pub(crate) mod understand;
 pub(crate) mod verdict;
@@ -174,6 +176,11 @@ pub(crate) enum Command {
     Replay(understand::Replay),
     /// Find what is wrong in a run: errors, broken frames, misuse of the protocol
     Check(check::Check),
+    /// Find instructions to the model in what an MCP server lists
+    ///
+    /// Reads a file of definitions: tools, prompts, resources, instructions. Nothing is started
+    /// and nothing leaves the machine; no model is asked.
+    McpScan(scan::Scan),
     /// Write runs to a portable file, or in a format of other programs
     #[command(after_help = formats::EXPORT)]
     Export(formats::Export),

@@ -1,0 +1,404 @@
+//! Sentences, and the signals in each: words, forms, and how they stand together.
+
+use crate::form;
+use crate::lexicon::{Lexicon, Token};
+use crate::sequence::SEQUENCES;
+use crate::signal::{Mask, Sig};
+use crate::view::View;
+
+/// A sentence of a view.
+#[derive(Debug)]
+pub(crate) struct Sentence {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    /// All that was seen in it.
+    pub(crate) mask: Mask,
+}
+
+/// Verbs for what can be done with tools.
+pub(crate) const ACTIONS: Mask = Mask::of(&[
+    Sig::Send,
+    Sig::Read,
+    Sig::Run,
+    Sig::Call,
+    Sig::Change,
+    Sig::Destroy,
+    Sig::Make,
+]);
+
+/// What classes give a signal by themselves.
+static SYNONYMS: &[(Sig, Sig)] = &[
+    (Sig::Conceal, Sig::Hush),
+    (Sig::Unasked, Sig::Unsaid),
+    (Sig::Override, Sig::Drop),
+    (Sig::Key, Sig::Vocative),
+    (Sig::Able, Sig::Vocative),
+    (Sig::Step, Sig::Vague),
+];
+
+/// Reads a view. `own`: names that belong to the tool itself.
+pub(crate) fn read(view: &View, own: &dyn Fn(&str) -> bool) -> Vec<Sentence> {
+    let mut tokens = Vec::new();
+    Lexicon::get().tokens(&view.text, &mut tokens);
+    form::tokens(&view.text, own, &mut tokens);
+    tokens.sort_unstable_by_key(|token| (token.start, token.end));
+    let mut sentences = Vec::with_capacity(view.breaks.len());
+    let mut rest = &tokens[..];
+    let mut start = 0;
+    let mut kept = Vec::new();
+    for end in &view.breaks {
+        let count = rest.partition_point(|token| token.start < *end);
+        let (here, after) = rest.split_at(count);
+        rest = after;
+        if !here.is_empty() {
+            kept.clear();
+            kept.extend_from_slice(here);
+            sentences.push(Sentence {
+                start,
+                end: *end,
+                mask: signals(view, start, *end, &mut kept),
+            });
+        }
+        start = *end;
+    }
+    sentences
+}
+
+/// The signals of one sentence, whose tokens these are.
+fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
+    drop_examples(&view.text, tokens);
+    drop_negated(&view.text, tokens);
+    tokens.retain(|token| match token.sig {
+        Sig::Turn => spoken(view, *token),
+        // The id of a conversation tells nothing of what was said.
+        Sig::Context => !named_only(&view.text, *token),
+        _ => true,
+    });
+    let mut mask = Mask::EMPTY;
+    for token in tokens.iter() {
+        mask = mask.with(token.sig);
+    }
+    if mask.meets(ACTIONS) {
+        mask = mask.with(Sig::Act);
+    }
+    for (word, gives) in SYNONYMS {
+        if mask.has(*word) {
+            mask = mask.with(*gives);
+        }
+    }
+    for sequence in SEQUENCES {
+        if !mask.has(sequence.gives)
+            && sequence.parts.iter().all(|part| mask.meets(*part))
+            && sequence.holds(&view.text, tokens)
+        {
+            mask = mask.with(sequence.gives);
+        }
+    }
+    for token in tokens.iter() {
+        match token.sig {
+            Sig::Ai | Sig::Agent => mask = mask.and(address(view, start, end, *token, tokens)),
+            Sig::Alert | Sig::Authority if headline(&view.text, end, *token) => {
+                mask = mask.with(Sig::Headline);
+            }
+            sig if ACTIONS.has(sig) => {
+                if imperative(&view.text, start, *token) || urged(&view.text, *token, tokens) {
+                    mask = mask.with(Sig::Imperative);
+                }
+                if besides(&view.text, start, *token) {
+                    mask = mask.with(Sig::Besides);
+                }
+            }
+            _ => {}
+        }
+    }
+    if mask.meets(ACTIONS.with(Sig::Override)) && quoted(&view.text, start, end, tokens) {
+        mask = mask.with(Sig::Quoted);
+    }
+    mask
+}
+
+/// Addresses and quoted words that are given as examples are no places to send to.
+fn drop_examples(text: &str, tokens: &mut Vec<Token>) {
+    if !tokens.iter().any(|token| token.sig == Sig::Example) {
+        return;
+    }
+    let reach = |token: &Token| {
+        let after = text.get(token.end as usize..).unwrap_or("");
+        // A headline: all of what follows is the example.
+        let long = after.starts_with(':') || after.starts_with(" (");
+        (token.end, token.end + if long { 420 } else { 40 })
+    };
+    let examples = tokens.iter().filter(|token| token.sig == Sig::Example);
+    let examples: Vec<(u32, u32)> = examples.map(reach).collect();
+    tokens.retain(|token| {
+        let given = matches!(
+            token.sig,
+            Sig::Url | Sig::Email | Sig::Literal | Sig::Account | Sig::Shell
+        );
+        let within = |(from, to): &(u32, u32)| *from <= token.start && token.start < *to;
+        !given || !examples.iter().any(within)
+    });
+}
+
+/// A verb right after a negation is what is *not* to be done.
+fn drop_negated(text: &str, tokens: &mut Vec<Token>) {
+    let negations: Vec<(u32, u32)> = tokens
+        .iter()
+        .filter(|t| t.sig == Sig::Neg)
+        .map(|t| (t.start, t.end))
+        .collect();
+    if negations.is_empty() {
+        return;
+    }
+    tokens.retain(|token| {
+        let verb = ACTIONS.has(token.sig);
+        !(verb
+            && negations.iter().any(|(start, end)| {
+                (*start <= token.start && token.end <= *end)
+                    || (*end <= token.start
+                        && token.start - end < 8
+                        && text
+                            .get(*end as usize..token.start as usize)
+                            .is_some_and(|between| {
+                                matches!(between.trim(), "" | "ever" | "be" | "to" | "please")
+                            }))
+            }))
+    });
+}
+
+/// How a word for a model is used: as an address, as a speaker's name, or neither.
+fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) -> Mask {
+    let sure = token.sig == Sig::Ai;
+    let before = view.text.get(..token.start as usize).unwrap_or("");
+    let after = view
+        .text
+        .get(token.end as usize..end as usize)
+        .unwrap_or("");
+    let greeted = before == "@"
+        || TO.iter().any(|word| before.ends_with(word))
+        || tokens
+            .iter()
+            .any(|t| t.sig == Sig::Greet && t.end <= token.start && token.start - t.end < 12);
+    let punctuated = after.starts_with([',', '，', '!', ')'])
+        || after.starts_with(" -")
+        || after.starts_with(" please");
+    // *for AI agents only:*
+    let mut signs = after.char_indices().take(24);
+    let colon = signs.find(|(_, c)| matches!(c, ':' | '：' | '.' | ',' | ';' | '"'));
+    let colon = colon
+        .filter(|(_, c)| matches!(c, ':' | '：'))
+        .map(|(at, _)| at);
+    let line = view.lines.partition_point(|line| *line <= token.start);
+    let line = line.checked_sub(1).map_or(0, |i| view.lines[i]);
+    let from = start.max(line) as usize;
+    let lead = view.text.get(from..token.start as usize).unwrap_or("");
+    let first = !lead.contains(|c: char| c.is_alphanumeric());
+    let opened = before.ends_with(['(', '[', '<', '{', '"', '*', '>', '!', '@']);
+    let near = colon.is_some_and(|at| sure || at < 12);
+    if greeted && (near || punctuated) {
+        return Mask::of(&[Sig::Vocative]);
+    }
+    // `[[assistant: …]]` is written for who looks for it.
+    if before.ends_with('[') && colon == Some(0) {
+        return Mask::of(&[Sig::Vocative, Sig::Tag]);
+    }
+    match (first || opened, colon, sure) {
+        (true, Some(0..=1), true) => Mask::of(&[Sig::Vocative, Sig::Speaker]),
+        (true, Some(0..=1), false) => Mask::of(&[Sig::Vague, Sig::Speaker]),
+        (true, Some(_), true) => Mask::of(&[Sig::Vague]),
+        // `[ai, bi]` is code.
+        (true, _, true) if punctuated && !before.ends_with(['[', '(', '{']) => {
+            Mask::of(&[Sig::Vocative])
+        }
+        (true, _, false) if punctuated => Mask::of(&[Sig::Vague]),
+        _ => Mask::EMPTY,
+    }
+}
+
+/// Words right before whoever is spoken to.
+const TO: [&str; 10] = [
+    " for ", "(for ", " to ", "(to ", " @", "you, ", " für ", " pour ", " para ", " для ",
+];
+
+/// Whether a word that urges stands closely before a verb.
+fn urged(text: &str, verb: Token, tokens: &[Token]) -> bool {
+    let verb_text = text
+        .get(verb.start as usize..verb.end as usize)
+        .unwrap_or("");
+    tokens.iter().any(|token| {
+        let urges = matches!(
+            token.sig,
+            Sig::First | Sig::Please | Sig::Must | Sig::Besides
+        );
+        urges && token.end <= verb.start && verb.start - token.end < 4 && !inflected(verb_text)
+    })
+}
+
+/// Whether a sentence begins with *also* and a verb.
+fn besides(text: &str, start: u32, token: Token) -> bool {
+    let before = text.get(start as usize..token.start as usize).unwrap_or("");
+    let word = before.trim_matches(|c: char| !c.is_alphanumeric());
+    ALSO.contains(&word)
+}
+
+const ALSO: [&str; 10] = [
+    "also",
+    "in addition",
+    "additionally",
+    "außerdem",
+    "zusätzlich",
+    "de plus",
+    "además",
+    "além disso",
+    "inoltre",
+    "также",
+];
+
+/// Whether only the id or name of something is meant.
+fn named_only(text: &str, token: Token) -> bool {
+    let after = text.get(token.end as usize..).unwrap_or("");
+    [
+        " id",
+        "'s id",
+        " key",
+        " name",
+        " title",
+        "-id",
+        " identifier",
+        " url",
+        " list",
+    ]
+    .iter()
+    .any(|word| after.starts_with(word))
+}
+
+/// Whether a speaker's name stands where a turn begins: first in a line or a string.
+fn spoken(view: &View, token: Token) -> bool {
+    let before = view
+        .text
+        .get(..token.start as usize)
+        .unwrap_or("")
+        .trim_end_matches(' ');
+    let first = before.is_empty() || view.lines.binary_search(&token.start).is_ok();
+    let opened = before.ends_with(['"', '>', '#', '*', '-', '|', '\'', '[']);
+    let after = view.text.get(token.end as usize..).unwrap_or("");
+    let colon = view
+        .text
+        .get(..token.end as usize)
+        .is_some_and(|text| text.ends_with(':'));
+    (first || opened) && (!colon || after.starts_with([' ', '"', '*']))
+}
+
+/// Whether a word that claims importance is part of a headline: a colon follows soon.
+fn headline(text: &str, end: u32, token: Token) -> bool {
+    let to = (token.end as usize + 28).min(end as usize).min(text.len());
+    let mut to = to;
+    while !text.is_char_boundary(to) {
+        to -= 1;
+    }
+    let after = text.get(token.end as usize..to).unwrap_or("");
+    after
+        .find([':', '：', ']', '>', '!', ')'])
+        .is_some_and(|colon| !after[..colon].contains(['.', ',', '"', '(']))
+}
+
+/// Whether a verb is where an order has it: first in a sentence, or after a colon or a word
+/// that asks for it.
+fn imperative(text: &str, start: u32, token: Token) -> bool {
+    let verb = text
+        .get(token.start as usize..token.end as usize)
+        .unwrap_or("");
+    if inflected(verb) {
+        return false;
+    }
+    let before = text
+        .get(start as usize..token.start as usize)
+        .unwrap_or("")
+        .trim_end();
+    let word = before.rsplit([' ', '(']).next().unwrap_or("");
+    before.is_empty()
+        || before.ends_with([
+            ':', ',', ';', '-', '"', '*', '>', '(', ']', '：', '，', '、',
+        ])
+        || matches!(
+            word,
+            "please"
+                | "and"
+                | "then"
+                | "must"
+                | "to"
+                | "first"
+                | "now"
+                | "you"
+                | "should"
+                | "shall"
+                | "also"
+                | "kindly"
+                | "just"
+                | "always"
+                | "immediately"
+                | "bitte"
+                | "und"
+                | "dann"
+                | "zuerst"
+                | "et"
+                | "puis"
+                | "y"
+                | "luego"
+                | "e"
+                | "пожалуйста"
+                | "и"
+                | "затем"
+        )
+        || before
+            .chars()
+            .next_back()
+            .is_some_and(|c| u32::from(c) >= 0x3000)
+        || before.bytes().all(|b| !b.is_ascii_alphabetic() && b < 0x80)
+}
+
+/// English forms that are no imperatives: *sent*, *sends*, *sending*, *uploaded*.
+fn inflected(verb: &str) -> bool {
+    let short = matches!(verb, "lies" | "lis" | "wis" | "les" | "needs");
+    verb == "sent"
+        || (!short
+            && verb.is_ascii()
+            && ["ed", "ing", "s"].iter().any(|end| verb.ends_with(end))
+            && !verb.ends_with("ss"))
+}
+
+/// Whether verbs stand within quotation marks that hold several words.
+fn quoted(text: &str, start: u32, end: u32, tokens: &[Token]) -> bool {
+    let sentence = text.get(start as usize..end as usize).unwrap_or("");
+    let mut open = None;
+    for (at, _) in sentence.match_indices('"') {
+        match open.take() {
+            None => open = Some(at),
+            Some(from) => {
+                let (from, to) = (start + from as u32, start + at as u32);
+                if to - from > 14
+                    && tokens.iter().any(|t| {
+                        t.start > from
+                            && t.end <= to
+                            && (ACTIONS.has(t.sig) || t.sig == Sig::Override)
+                    })
+                {
+                    return true;
+                }
+            }
+        }
+    }
+    // Single quotes, as `form` found them.
+    let literals = tokens
+        .iter()
+        .filter(|t| t.sig == Sig::Literal && t.end - t.start > 14);
+    let mut quotes = literals.map(|t| (t.start, t.end));
+    if quotes.any(|(from, to)| {
+        tokens
+            .iter()
+            .any(|t| t.start >= from && t.end <= to && t.sig == Sig::Override)
+    }) {
+        return true;
+    }
+    false
+}

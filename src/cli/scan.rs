@@ -1,0 +1,68 @@
+//! Arguments of `mcp-scan`.
+
+use super::Format;
+use agent_trace_scanners::Severity;
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Exit codes: 0 nothing was found, 1 something was, 2 it could not be scanned.\n\
+                  `mcp-scan explain` prints all codes."
+)]
+pub(crate) struct Scan {
+    #[command(subcommand)]
+    pub(crate) command: Option<ScanCommand>,
+    /// A file of definitions (JSON), or - for standard input: an array of tools, or an object
+    /// with tools, prompts, resources or instructions, such as the answer to `tools/list`
+    #[arg(required_unless_present = "rows")]
+    pub(crate) file: Option<PathBuf>,
+    /// Labelled rows, one JSON object a line; prints a verdict for each
+    #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["file", "fail_on", "server", "format"])]
+    pub(crate) rows: Option<PathBuf>,
+    /// What the server is called, where the file does not say it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// Report weak signs as well, which harmless texts have too
+    #[arg(long)]
+    pub(crate) sensitive: bool,
+    /// From which severity on a finding makes the scan fail
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
+    pub(crate) fail_on: Level,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScanCommand {
+    /// Say what a code means, and what to do about it
+    Explain {
+        /// Such as AT1001; without it all codes are listed
+        code: Option<String>,
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    Info,
+    Low,
+    #[default]
+    Medium,
+    High,
+    Critical,
+}
+
+impl From<Level> for Severity {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Info => Self::Info,
+            Level::Low => Self::Low,
+            Level::Medium => Self::Medium,
+            Level::High => Self::High,
+            Level::Critical => Self::Critical,
+        }
+    }
+}

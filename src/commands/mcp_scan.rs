@@ -1,0 +1,188 @@
+//! `mcp-scan`: instructions to the model in what MCP servers say.
+
+use crate::cli::Format;
+use crate::cli::scan::{Scan, ScanCommand};
+use crate::error::{CommandError, exit};
+use crate::render::escape;
+use crate::render::json;
+use crate::render::words::count;
+use agent_trace_scanners::codes::{self, CODES, Code};
+use agent_trace_scanners::{Finding, Severity, listing, rows};
+use owo_colors::OwoColorize;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// The largest file that is read, in bytes.
+const MOST: u64 = 256 << 20;
+
+pub(crate) fn run(args: &Scan) -> Result<u8, CommandError> {
+    if let Some(ScanCommand::Explain { code, format }) = &args.command {
+        return explain(code.as_deref(), *format);
+    }
+    let least = match args.sensitive {
+        true => Severity::Info,
+        false => Severity::Medium,
+    };
+    if let Some(path) = &args.rows {
+        return verdicts(path, least);
+    }
+    let path = args.file.as_deref().unwrap_or(Path::new("-"));
+    let text = read(path)?;
+    let unreadable = |source: serde_json::Error| CommandError::Config {
+        path: path.to_owned(),
+        source: Box::new(source),
+    };
+    let file = serde_json::from_str(&text).map_err(unreadable)?;
+    let Some(mut scanned) = listing(args.server.as_deref(), &file) else {
+        return Err(CommandError::Usage {
+            what: format!("{} lists no definitions", path.display()),
+            hint: "give a JSON file with `tools`, `prompts`, `resources` or `instructions`, such \
+                   as a server's answer to `tools/list`",
+        });
+    };
+    scanned.findings.retain(|finding| finding.severity >= least);
+    scanned.findings.sort_by(|a, b| {
+        b.severity
+            .cmp(&a.severity)
+            .then_with(|| a.pointer.cmp(&b.pointer))
+    });
+    match args.format {
+        Format::Text => print(&mut anstream::stdout().lock(), &scanned)?,
+        Format::Json => json::document(&Document {
+            tools: scanned.tools,
+            others: scanned.others,
+            findings: &scanned.findings,
+        })?,
+        Format::Jsonl => scanned.findings.iter().try_for_each(json::line)?,
+    }
+    let fails = |finding: &Finding| finding.severity >= Severity::from(args.fail_on);
+    Ok(match scanned.findings.iter().any(fails) {
+        true => exit::FOUND,
+        false => exit::SUCCESS,
+    })
+}
+
+/// What was scanned and found, as JSON.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// How many tools were scanned.
+    tools: usize,
+    /// How many other definitions.
+    others: usize,
+    findings: &'a [Finding],
+}
+
+fn read(path: &Path) -> Result<String, CommandError> {
+    let mut bytes = Vec::new();
+    let most = MOST + 1;
+    if path == Path::new("-") {
+        io::stdin().lock().take(most).read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+    }
+    .map_err(CommandError::path(path))?;
+    if bytes.len() as u64 > MOST {
+        return Err(CommandError::Usage {
+            what: format!("{} is larger than {} MiB", path.display(), MOST >> 20),
+            hint: "give the definitions in several files",
+        });
+    }
+    // What is no text cannot be read by a model either; the rest is scanned.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Verdicts on labelled rows, one a line.
+fn verdicts(path: &Path, least: Severity) -> Result<u8, CommandError> {
+    let text = read(path)?;
+    let answers = rows::answer(text.lines(), least).map_err(|source| CommandError::Config {
+        path: path.to_owned(),
+        source: Box::new(source),
+    })?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for answer in answers {
+        serde_json::to_writer(&mut out, &answer).map_err(io::Error::from)?;
+        writeln!(out)?;
+    }
+    out.flush()?;
+    Ok(exit::SUCCESS)
+}
+
+fn print(out: &mut impl Write, scanned: &agent_trace_scanners::Listing) -> io::Result<()> {
+    for finding in &scanned.findings {
+        let tool = finding.tool.as_deref().unwrap_or("");
+        writeln!(
+            out,
+            "{} {} {}: {}",
+            severity(finding.severity),
+            finding.code.bold(),
+            escape::text(tool.as_bytes(), 80).cyan(),
+            finding.title
+        )?;
+        writeln!(
+            out,
+            "         {} bytes {}-{}",
+            escape::text(finding.pointer.as_bytes(), 200),
+            finding.start,
+            finding.end
+        )?;
+        writeln!(out, "         {}", finding.quote.dimmed())?;
+        if let Some(decoded) = &finding.decoded {
+            writeln!(out, "         {}", decoded.dimmed())?;
+        }
+    }
+    let tools = count(scanned.tools, "tool");
+    let others = match scanned.others {
+        0 => String::new(),
+        others => format!(" and {}", count(others, "other definition")),
+    };
+    match scanned.findings.len() {
+        0 => writeln!(out, "nothing found in {tools}{others}"),
+        found => writeln!(out, "{} in {tools}{others}", count(found, "finding")),
+    }
+}
+
+fn severity(severity: Severity) -> String {
+    let name = format!("{:<8}", severity.as_str());
+    match severity {
+        Severity::Critical | Severity::High => name.red().to_string(),
+        Severity::Medium => name.yellow().to_string(),
+        Severity::Low | Severity::Info => name.dimmed().to_string(),
+    }
+}
+
+fn explain(code: Option<&str>, format: Format) -> Result<u8, CommandError> {
+    let known: Vec<&Code> = match code {
+        None => CODES.iter().collect(),
+        Some(code) => match codes::explain(code) {
+            Some(code) => vec![code],
+            None => {
+                return Err(CommandError::Usage {
+                    what: format!("there is no code {code}"),
+                    hint: "`agent-trace mcp-scan explain` lists all codes",
+                });
+            }
+        },
+    };
+    match format {
+        Format::Json => json::document(&known)?,
+        Format::Jsonl => known.iter().try_for_each(json::line)?,
+        Format::Text => {
+            let mut out = anstream::stdout().lock();
+            for one in &known {
+                writeln!(out, "{} {}", one.code.bold(), one.title)?;
+                if code.is_some() {
+                    writeln!(
+                        out,
+                        "\n{}\n\n{}\n\n{}",
+                        one.meaning,
+                        one.advice,
+                        one.tags.join(", ").dimmed()
+                    )?;
+                }
+            }
+        }
+    }
+    Ok(exit::SUCCESS)
+}
