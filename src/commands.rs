@@ -60,7 +60,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Tree(args) => tree::run(&args, &load()?)?,
         Command::Replay(args) => replay::run(&args, &load()?)?,
         Command::Check(args) => check::run(&args, &load()?)?,
-        Command::McpScan(args) => mcp_scan::run(&args)?,
+        Command::McpScan(args) => mcp_scan::run(&args, load)?,
         Command::Export(args) => export::run(&args, &load()?)?,
         Command::Import(args) => import::run(&args, &load()?)?,
         Command::Mcp(args) => mcp::run(&args, &load()?)?,

@@ -7,6 +7,7 @@
 
 use crate::answer::{self, Budget, ToolError};
 use crate::gate::{Caller, now};
+use crate::text::Text;
 use agent_trace_analysis::filter::{Filter, Settings as FilterSettings};
 use agent_trace_analysis::outcomes::{self, Failure};
 use agent_trace_index::finding::Found;
@@ -15,9 +16,11 @@ use agent_trace_index::protocol::{Query, Reply};
 use agent_trace_index::stats::Stats;
 use agent_trace_index::{Runs, RunsError, opening};
 use agent_trace_model::story::{Session, Story};
+use agent_trace_scanners::{self as scanners, Severity};
 use agent_trace_store::Store;
 use rmcp::model::{NumberOrString, ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -63,6 +66,24 @@ pub(crate) struct Opened {
     pub(crate) failures: Vec<Failure>,
     /// How many of its sessions cannot be read.
     pub(crate) unreadable: usize,
+    /// The numbers of steps whose answers hold what is meant to steer a model to harm. Nothing
+    /// of such an answer is shown unless that is asked for.
+    pub(crate) flagged: BTreeSet<usize>,
+}
+
+impl Opened {
+    /// Recorded text of a step, unless the step is flagged.
+    pub(crate) fn text(&self, step: Option<usize>, text: Text) -> Text {
+        withheld(&self.flagged, step, text)
+    }
+}
+
+/// Recorded text of a step, unless the step is flagged.
+pub(crate) fn withheld(flagged: &BTreeSet<usize>, step: Option<usize>, text: Text) -> Text {
+    match step {
+        Some(step) if flagged.contains(&step) => Text::withheld(),
+        _ => text,
+    }
 }
 
 impl Asked {
@@ -180,6 +201,7 @@ impl Asked {
             cut(&mut story, turn.as_deref());
             Ok(Opened {
                 failures: outcomes::failures(&story),
+                flagged: scanners::run::steps(&story, Severity::High),
                 unreadable: opened.unreadable.len(),
                 story,
                 run,

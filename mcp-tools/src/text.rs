@@ -59,6 +59,14 @@ impl Text {
         Self(out)
     }
 
+    /// What stands in place of text that is not shown unasked.
+    pub(crate) fn withheld() -> Self {
+        Self(
+            "(withheld: flagged by a scan, see mcp_scan; get_step with include_flagged shows it)"
+                .into(),
+        )
+    }
+
     /// A name.
     pub(crate) fn name(name: impl AsRef<[u8]>) -> Self {
         Self::of(name, NAME)

@@ -6,12 +6,14 @@
 //! - [`search`]: steps that match
 //! - [`explain`], [`trace`], [`compare`]: what to make of it
 //! - [`suspects`]: which step broke it
+//! - [`scan`]: whether a tool is poisoned
 //! - [`stats`]: what tools did over many runs
 
 pub(crate) mod compare;
 pub(crate) mod explain;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod scan;
 pub(crate) mod search;
 pub(crate) mod stats;
 pub(crate) mod step;
@@ -79,6 +81,7 @@ pub(crate) static ALL: &[Entry] = &[
     entry::<trace::TraceValue>(),
     entry::<compare::CompareRuns>(),
     entry::<stats::ToolStats>(),
+    entry::<scan::McpScan>(),
 ];
 
 /// The tool of this name.

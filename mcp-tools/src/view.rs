@@ -302,6 +302,10 @@ pub(crate) struct StepView {
     /// Bytes of its answer on the wire.
     #[serde(skip_serializing_if = "Option::is_none")]
     response_bytes: Option<u64>,
+    /// Whether a scan found in its answer what is meant to steer a model to harm: `mcp_scan` has
+    /// the findings, and the answer is not shown unasked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    flagged: bool,
     recorded: StepText,
 }
 
@@ -329,11 +333,12 @@ const ARGUMENTS: usize = 100;
 const ERROR: usize = 200;
 
 impl StepView {
-    pub(crate) fn of(story: &Story, step: &Step) -> Self {
+    pub(crate) fn of(opened: &Opened, step: &Step) -> Self {
+        let story = &opened.story;
         let length = |m: &Option<agent_trace_model::step::Message>| m.as_ref().map(|m| m.length);
         let error = step.outcome.is_failure().then(|| {
             let told = parts::error(step).or_else(|| parts::answer(step));
-            told.map(|text| Text::of(text, ERROR))
+            told.map(|text| opened.text(Some(step.number), Text::of(text, ERROR)))
         });
         Self {
             step: step.number,
@@ -346,6 +351,7 @@ impl StepView {
             duration_ms: step.duration.map(|duration| duration / MILLISECOND),
             request_bytes: length(&step.request).unwrap_or(0),
             response_bytes: length(&step.response),
+            flagged: opened.flagged.contains(&step.number),
             recorded: StepText {
                 server: story
                     .session(step)

@@ -12,6 +12,7 @@
 //! - [`collide`]: copies of other servers' tools
 //! - [`pieces`]: instructions that are split over several tools
 //! - [`scan`], [`listing`]: whole definitions, servers and results
+//! - [`run`]: a recorded run
 //! - [`codes`]: what the codes mean
 //! - [`rows`]: labelled rows, line by line, for measuring
 //!
@@ -29,6 +30,7 @@ mod params;
 mod pieces;
 pub mod rows;
 mod rules;
+pub mod run;
 mod scan;
 mod sentence;
 mod sequence;

@@ -25,10 +25,35 @@ pub struct Server<'a> {
 pub fn tool(server: Option<&str>, tool: &Value, others: &[Server<'_>]) -> Vec<Finding> {
     let mut found = definition(server, tool);
     let name = tool.get("name").and_then(Value::as_str).unwrap_or("");
-    let whole = |code, severity, quote: String| Finding {
+    if collide::praises(name) {
+        found.push(of_name(server, name, "AT1018", None));
+    }
+    found.extend(copies(server, tool, others));
+    found
+}
+
+/// Tools of other servers that a tool copies.
+pub(crate) fn copies(server: Option<&str>, tool: &Value, others: &[Server<'_>]) -> Vec<Finding> {
+    let name = tool.get("name").and_then(Value::as_str).unwrap_or("");
+    let copied = others.iter().filter_map(|other| {
+        let copied = collide::copies(server, tool, other.name, other.tools)?;
+        let what = format!("copy of {} of {}", escaped(&copied), escaped(other.name));
+        Some(of_name(server, name, "AT1021", Some(what)))
+    });
+    copied.collect()
+}
+
+/// A finding about a tool by its name.
+fn of_name(
+    server: Option<&str>,
+    name: &str,
+    code: &'static str,
+    decoded: Option<String>,
+) -> Finding {
+    Finding {
         code,
         title: codes::title(code),
-        severity,
+        severity: Severity::Medium,
         confidence: Confidence::Medium,
         server: server.map(str::to_owned),
         tool: Some(name.to_owned()),
@@ -37,20 +62,8 @@ pub fn tool(server: Option<&str>, tool: &Value, others: &[Server<'_>]) -> Vec<Fi
         start: 0,
         end: name.len(),
         quote: escaped(name),
-        decoded: Some(quote),
-    };
-    if collide::praises(name) {
-        let mut finding = whole("AT1018", Severity::Medium, String::new());
-        finding.decoded = None;
-        found.push(finding);
+        decoded,
     }
-    for other in others {
-        if let Some(copied) = collide::copies(server, tool, other.name, other.tools) {
-            let what = format!("copy of {} of {}", escaped(&copied), escaped(other.name));
-            found.push(whole("AT1021", Severity::Medium, what));
-        }
-    }
-    found
 }
 
 /// Scans a definition of any kind: a tool, a prompt, a resource, the answer to `initialize`.

@@ -16,8 +16,11 @@ pub(crate) struct Scan {
     pub(crate) command: Option<ScanCommand>,
     /// A file of definitions (JSON), or - for standard input: an array of tools, or an object
     /// with tools, prompts, resources or instructions, such as the answer to `tools/list`
-    #[arg(required_unless_present = "rows")]
+    #[arg(required_unless_present_any = ["rows", "run"])]
     pub(crate) file: Option<PathBuf>,
+    /// A recorded run: what its servers said of themselves, and the results that they gave
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "rows", "server"])]
+    pub(crate) run: Option<String>,
     /// Labelled rows, one JSON object a line; prints a verdict for each
     #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["file", "fail_on", "server", "format"])]
     pub(crate) rows: Option<PathBuf>,

@@ -2,12 +2,14 @@
 
 use crate::cli::Format;
 use crate::cli::scan::{Scan, ScanCommand};
+use crate::config::Config;
 use crate::error::{CommandError, exit};
+use crate::query;
 use crate::render::escape;
 use crate::render::json;
 use crate::render::words::count;
 use agent_trace_scanners::codes::{self, CODES, Code};
-use agent_trace_scanners::{Finding, Severity, listing, rows};
+use agent_trace_scanners::{Finding, Severity, listing, rows, run};
 use owo_colors::OwoColorize;
 use serde::Serialize;
 use std::fs::File;
@@ -17,7 +19,10 @@ use std::path::Path;
 /// The largest file that is read, in bytes.
 const MOST: u64 = 256 << 20;
 
-pub(crate) fn run(args: &Scan) -> Result<u8, CommandError> {
+pub(crate) fn run(
+    args: &Scan,
+    load: impl FnOnce() -> Result<Config, CommandError>,
+) -> Result<u8, CommandError> {
     if let Some(ScanCommand::Explain { code, format }) = &args.command {
         return explain(code.as_deref(), *format);
     }
@@ -28,6 +33,54 @@ pub(crate) fn run(args: &Scan) -> Result<u8, CommandError> {
     if let Some(path) = &args.rows {
         return verdicts(path, least);
     }
+    let mut scanned = match &args.run {
+        Some(run) => of_run(run, &load()?)?,
+        None => of_file(args)?,
+    };
+    scanned
+        .findings
+        .retain(|found| found.finding.severity >= least);
+    scanned.findings.sort_by(|a, b| {
+        let severity = b.finding.severity.cmp(&a.finding.severity);
+        let place = |found: &Found| (found.step, found.finding.pointer.clone());
+        severity.then_with(|| place(a).cmp(&place(b)))
+    });
+    match args.format {
+        Format::Text => print(&mut anstream::stdout().lock(), &scanned)?,
+        Format::Json => json::document(&scanned)?,
+        Format::Jsonl => scanned.findings.iter().try_for_each(json::line)?,
+    }
+    let fails = |found: &Found| found.finding.severity >= Severity::from(args.fail_on);
+    Ok(match scanned.findings.iter().any(fails) {
+        true => exit::FOUND,
+        false => exit::SUCCESS,
+    })
+}
+
+/// What was scanned and found.
+#[derive(Serialize)]
+struct Scanned {
+    /// How many tools were scanned.
+    tools: usize,
+    /// How many other definitions.
+    others: usize,
+    /// How many results and errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    results: Option<usize>,
+    findings: Vec<Found>,
+}
+
+/// What was found, and in a run where.
+#[derive(Serialize)]
+struct Found {
+    /// The number of the step whose answer it stands in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<usize>,
+    #[serde(flatten)]
+    finding: Finding,
+}
+
+fn of_file(args: &Scan) -> Result<Scanned, CommandError> {
     let path = args.file.as_deref().unwrap_or(Path::new("-"));
     let text = read(path)?;
     let unreadable = |source: serde_json::Error| CommandError::Config {
@@ -35,43 +88,51 @@ pub(crate) fn run(args: &Scan) -> Result<u8, CommandError> {
         source: Box::new(source),
     };
     let file = serde_json::from_str(&text).map_err(unreadable)?;
-    let Some(mut scanned) = listing(args.server.as_deref(), &file) else {
+    let Some(scanned) = listing(args.server.as_deref(), &file) else {
         return Err(CommandError::Usage {
             what: format!("{} lists no definitions", path.display()),
             hint: "give a JSON file with `tools`, `prompts`, `resources` or `instructions`, such \
                    as a server's answer to `tools/list`",
         });
     };
-    scanned.findings.retain(|finding| finding.severity >= least);
-    scanned.findings.sort_by(|a, b| {
-        b.severity
-            .cmp(&a.severity)
-            .then_with(|| a.pointer.cmp(&b.pointer))
-    });
-    match args.format {
-        Format::Text => print(&mut anstream::stdout().lock(), &scanned)?,
-        Format::Json => json::document(&Document {
-            tools: scanned.tools,
-            others: scanned.others,
-            findings: &scanned.findings,
-        })?,
-        Format::Jsonl => scanned.findings.iter().try_for_each(json::line)?,
-    }
-    let fails = |finding: &Finding| finding.severity >= Severity::from(args.fail_on);
-    Ok(match scanned.findings.iter().any(fails) {
-        true => exit::FOUND,
-        false => exit::SUCCESS,
+    let found = |finding| Found {
+        step: None,
+        finding,
+    };
+    Ok(Scanned {
+        tools: scanned.tools,
+        others: scanned.others,
+        results: None,
+        findings: scanned.findings.into_iter().map(found).collect(),
     })
 }
 
-/// What was scanned and found, as JSON.
-#[derive(Serialize)]
-struct Document<'a> {
-    /// How many tools were scanned.
-    tools: usize,
-    /// How many other definitions.
-    others: usize,
-    findings: &'a [Finding],
+fn of_run(name: &str, config: &Config) -> Result<Scanned, CommandError> {
+    let scanned = run::run(&query::story(config, name)?);
+    if scanned.more > 0 {
+        writeln!(
+            anstream::stderr(),
+            "more: {} findings are left out",
+            scanned.more
+        )?;
+    }
+    if scanned.not_scanned > 0 {
+        let answers = count(scanned.not_scanned, "answer");
+        writeln!(
+            anstream::stderr(),
+            "{answers} not scanned: no JSON, or not kept whole"
+        )?;
+    }
+    let found = |found: run::InRun| Found {
+        step: Some(found.step),
+        finding: found.finding,
+    };
+    Ok(Scanned {
+        tools: scanned.tools,
+        others: scanned.others,
+        results: Some(scanned.results),
+        findings: scanned.findings.into_iter().map(found).collect(),
+    })
 }
 
 fn read(path: &Path) -> Result<String, CommandError> {
@@ -109,8 +170,9 @@ fn verdicts(path: &Path, least: Severity) -> Result<u8, CommandError> {
     Ok(exit::SUCCESS)
 }
 
-fn print(out: &mut impl Write, scanned: &agent_trace_scanners::Listing) -> io::Result<()> {
-    for finding in &scanned.findings {
+fn print(out: &mut impl Write, scanned: &Scanned) -> io::Result<()> {
+    for Found { step, finding } in &scanned.findings {
+        let step = step.map(|step| format!("step {step}, "));
         let tool = finding.tool.as_deref().unwrap_or("");
         writeln!(
             out,
@@ -122,7 +184,8 @@ fn print(out: &mut impl Write, scanned: &agent_trace_scanners::Listing) -> io::R
         )?;
         writeln!(
             out,
-            "         {} bytes {}-{}",
+            "         {}{} bytes {}-{}",
+            step.unwrap_or_default(),
             escape::text(finding.pointer.as_bytes(), 200),
             finding.start,
             finding.end
@@ -137,6 +200,10 @@ fn print(out: &mut impl Write, scanned: &agent_trace_scanners::Listing) -> io::R
         0 => String::new(),
         others => format!(" and {}", count(others, "other definition")),
     };
+    let results = scanned
+        .results
+        .map(|results| format!(" and {}", count(results, "result")));
+    let others = others + &results.unwrap_or_default();
     match scanned.findings.len() {
         0 => writeln!(out, "nothing found in {tools}{others}"),
         found => writeln!(out, "{} in {tools}{others}", count(found, "finding")),

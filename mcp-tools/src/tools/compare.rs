@@ -2,13 +2,12 @@
 
 use super::Tool;
 use crate::answer::{Cut, ToolError};
-use crate::ask::{Asked, blocking};
+use crate::ask::{Asked, Opened, blocking};
 use crate::scope::Scope;
 use crate::text::Text;
 use crate::view::StepView;
 use agent_trace_analysis::diff::{self, Entry};
 use agent_trace_analysis::diff::{Change, Changes};
-use agent_trace_model::story::Story;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +122,7 @@ impl Tool for CompareRuns {
             });
             let (endings, more_endings) = budget.fill(endings);
             let entries = diff.entries.iter().skip(input.after);
-            let of = entries.map(|entry| Difference::of(&a.story, &b.story, entry));
+            let of = entries.map(|entry| Difference::of(&a, &b, entry));
             let (differences, left) = budget.fill(of);
             let mut truncated = Vec::new();
             if more_endings > 0 {
@@ -150,9 +149,11 @@ impl Tool for CompareRuns {
 }
 
 impl Difference {
-    fn of(a: &Story, b: &Story, entry: &Entry) -> Self {
-        let view =
-            |story: &Story, at: usize| story.steps.get(at).map(|step| StepView::of(story, step));
+    fn of(a: &Opened, b: &Opened, entry: &Entry) -> Self {
+        let view = |run: &Opened, at: usize| {
+            let step = run.story.steps.get(at)?;
+            Some(StepView::of(run, step))
+        };
         let (of, at_a, at_b) = match entry {
             Entry::OnlyA(at) => ("only_a", Some(*at), None),
             Entry::OnlyB(at) => ("only_b", None, Some(*at)),
@@ -163,7 +164,13 @@ impl Difference {
                 both.moved,
                 DifferenceText {
                     arguments: changes(&both.arguments),
-                    answer: changes(&both.answer),
+                    // How it differs would show what it is.
+                    answer: match a.flagged.contains(&(both.a + 1))
+                        || b.flagged.contains(&(both.b + 1))
+                    {
+                        true => Vec::new(),
+                        false => changes(&both.answer),
+                    },
                 },
             ),
             _ => (false, DifferenceText::default()),

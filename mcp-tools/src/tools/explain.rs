@@ -2,7 +2,7 @@
 
 use super::Tool;
 use crate::answer::{Cut, ToolError};
-use crate::ask::{Asked, blocking};
+use crate::ask::{Asked, blocking, withheld};
 use crate::scope::Scope;
 use crate::text::Text;
 use crate::view::RunView;
@@ -10,6 +10,7 @@ use agent_trace_analysis::explain::{self, Judged, Point, Quote, Topic};
 use agent_trace_analysis::timeline::Limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// `explain_run`.
 pub(crate) struct ExplainRun;
@@ -79,6 +80,7 @@ impl Tool for ExplainRun {
             slow: asked.reader.slow,
             ..Limits::default()
         };
+        let flagged = opened.flagged.clone();
         let explained = blocking(move || {
             let decision = opened.run.decision.as_ref();
             let judged = decision.map(|decision| Judged {
@@ -91,7 +93,12 @@ impl Tool for ExplainRun {
         let explained = explained.await?;
         let mut budget = asked.budget();
         budget.takes(&run);
-        let (points, left) = budget.fill(explained.points.iter().map(PointView::of));
+        let (points, left) = budget.fill(
+            explained
+                .points
+                .iter()
+                .map(|point| PointView::of(point, &flagged)),
+        );
         let truncated = (left > 0).then(|| {
             Cut::new(
                 format!("{left} sentences"),
@@ -107,7 +114,7 @@ impl Tool for ExplainRun {
 }
 
 impl PointView {
-    fn of(point: &Point) -> Self {
+    fn of(point: &Point, flagged: &BTreeSet<usize>) -> Self {
         Self {
             topic: match point.topic {
                 Topic::Judged => "judged",
@@ -122,18 +129,23 @@ impl PointView {
             more_steps: point.more_steps,
             recorded: PointText {
                 text: Text::of(&point.text, 1_000),
-                quotes: point.quotes.iter().map(QuoteView::of).collect(),
+                quotes: point
+                    .quotes
+                    .iter()
+                    .map(|quote| QuoteView::of(quote, flagged))
+                    .collect(),
             },
         }
     }
 }
 
 impl QuoteView {
-    fn of(quote: &Quote) -> Self {
+    fn of(quote: &Quote, flagged: &BTreeSet<usize>) -> Self {
+        let step = quote.step.filter(|_| quote.of == "answer");
         Self {
             step: quote.step,
             of: quote.of,
-            text: Text::line(&quote.text),
+            text: withheld(flagged, step, Text::line(&quote.text)),
         }
     }
 }

@@ -111,7 +111,7 @@ impl Tool for GetRun {
             .into_iter()
             .filter(|step| step.number > input.after_step);
         let page = wanted.by_ref().take(limit);
-        let (steps, left) = budget.fill(page.map(|step| StepView::of(story, step)));
+        let (steps, left) = budget.fill(page.map(|step| StepView::of(&opened, step)));
         let more = left > 0 || wanted.next().is_some();
         let last = steps.last().map(|step| step.step);
         if left > 0 {

@@ -2,14 +2,13 @@
 
 use super::{Tool, within};
 use crate::answer::{Budget, Cut, ToolError};
-use crate::ask::{Asked, blocking, cursor};
+use crate::ask::{Asked, Opened, blocking, cursor};
 use crate::scope::Scope;
 use crate::text::{LINE, Text};
 use crate::view::StepView;
 use agent_trace_analysis::quote;
 use agent_trace_index::listing::{Cursor, Listed, RunsQuery};
 use agent_trace_model::step::Step;
-use agent_trace_model::story::Story;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +98,7 @@ impl Tool for SearchSteps {
             let id = opened.run.row.id.to_string();
             let matcher = filter.over(&opened.story, verdict);
             for step in matcher.steps() {
-                let hit = Hit::of(&id, &opened.story, step, input.text.as_deref());
+                let hit = Hit::of(&id, &opened, step, input.text.as_deref());
                 if !found.take(hit) {
                     break;
                 }
@@ -127,9 +126,8 @@ impl Tool for SearchSteps {
                     let matcher = filter.over(&opened.story, opened.run.verdict());
                     let mut steps = matcher.steps();
                     let told = steps.by_ref().take(OF_A_RUN);
-                    let told = told.map(|step| {
-                        Hit::of(&id.to_string(), &opened.story, step, input.as_deref())
-                    });
+                    let told =
+                        told.map(|step| Hit::of(&id.to_string(), &opened, step, input.as_deref()));
                     let told: Vec<Hit> = told.collect();
                     (told, steps.count())
                 });
@@ -243,8 +241,10 @@ impl Found {
 }
 
 impl Hit {
-    fn of(run: &str, story: &Story, step: &Step, text: Option<&str>) -> Self {
-        let messages = [&step.request, &step.response];
+    fn of(run: &str, opened: &Opened, step: &Step, text: Option<&str>) -> Self {
+        let is_flagged = opened.flagged.contains(&step.number);
+        let response = step.response.as_ref().filter(|_| !is_flagged);
+        let messages = [step.request.as_ref(), response];
         let mut bodies = messages
             .into_iter()
             .flatten()
@@ -260,7 +260,7 @@ impl Hit {
         });
         Self {
             run: run.to_owned(),
-            step: StepView::of(story, step),
+            step: StepView::of(opened, step),
             recorded: HitText { around },
         }
     }

@@ -12,6 +12,7 @@ use agent_trace_analysis::suspects::{
 use agent_trace_model::story::Story;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Suspects of an answer unless that is asked for.
 const SUSPECTS: usize = 5;
@@ -196,6 +197,8 @@ impl Tool for RankSuspects {
             asked.tell(siblings.len(), Some(input.siblings.len())).await;
         }
         let run = RunView::opened(asked, &opened);
+        // Of siblings no answer is quoted in which something was found.
+        let flagged = Flagged::of(&opened, &siblings);
         let most = within(input.limit, SUSPECTS, MOST);
         let ranking = blocking(move || rank(&opened, &siblings, most)).await?;
         let mut budget = asked.budget();
@@ -205,7 +208,12 @@ impl Tool for RankSuspects {
         let mut for_missing = budget.set_aside(budget.text() / 6);
         let missing = ranking.missing.iter().take(MISSING).map(ElementView::of);
         let (missing, _) = for_missing.fill(missing);
-        let (suspects, left) = budget.fill(ranking.suspects.iter().map(SuspectView::of));
+        let (suspects, left) = budget.fill(
+            ranking
+                .suspects
+                .iter()
+                .map(|suspect| SuspectView::of(suspect, &flagged)),
+        );
         let truncated = (left > 0).then(|| {
             Cut::new(
                 format!("{left} suspects"),
@@ -230,6 +238,31 @@ impl Tool for RankSuspects {
             dropped_quotes: ranking.dropped_quotes,
             truncated: truncated.into_iter().collect(),
         })
+    }
+}
+
+/// Steps whose answers are not shown unasked, by run.
+struct Flagged {
+    own: BTreeSet<usize>,
+    of: BTreeMap<String, BTreeSet<usize>>,
+}
+
+impl Flagged {
+    fn of(run: &Opened, siblings: &[Opened]) -> Self {
+        let named = |run: &Opened| (run.run.row.id.to_string(), run.flagged.clone());
+        Self {
+            own: run.flagged.clone(),
+            of: siblings.iter().map(named).collect(),
+        }
+    }
+
+    fn has(&self, quote: &Quote) -> bool {
+        let steps = match &quote.run {
+            Some(run) => self.of.get(run),
+            None => Some(&self.own),
+        };
+        let is_answer = matches!(quote.message, Side::Response);
+        is_answer && steps.is_none_or(|steps| steps.contains(&quote.step))
     }
 }
 
@@ -263,20 +296,22 @@ impl CalledText {
 }
 
 impl SuspectView {
-    fn of(suspect: &Suspect) -> Self {
+    fn of(suspect: &Suspect, flagged: &Flagged) -> Self {
         let reasons = suspect.reasons.iter().take(REASONS);
         Self {
             step: suspect.step,
             score: suspect.score.value(),
             outcome: suspect.outcome.as_str(),
-            reasons: reasons.map(ReasonView::of).collect(),
+            reasons: reasons
+                .map(|reason| ReasonView::of(reason, flagged))
+                .collect(),
             recorded: CalledText::of(&suspect.recorded),
         }
     }
 }
 
 impl ReasonView {
-    fn of(reason: &Reason) -> Self {
+    fn of(reason: &Reason, flagged: &Flagged) -> Self {
         Self {
             rule: reason.rule,
             weight: reason.weight.value(),
@@ -285,14 +320,14 @@ impl ReasonView {
                 .quotes
                 .iter()
                 .take(QUOTES)
-                .map(QuoteView::of)
+                .map(|quote| QuoteView::of(quote, flagged))
                 .collect(),
         }
     }
 }
 
 impl QuoteView {
-    fn of(quote: &Quote) -> Self {
+    fn of(quote: &Quote, flagged: &Flagged) -> Self {
         Self {
             run: quote.run.clone(),
             step: quote.step,
@@ -304,7 +339,10 @@ impl QuoteView {
             length: quote.length,
             recorded: QuoteText {
                 pointer: Text::name(&quote.recorded.pointer),
-                text: Text::line(&quote.recorded.text),
+                text: match flagged.has(quote) {
+                    true => Text::withheld(),
+                    false => Text::line(&quote.recorded.text),
+                },
             },
         }
     }

@@ -2,13 +2,14 @@
 
 use super::Tool;
 use crate::answer::{Cut, ToolError};
-use crate::ask::{Asked, blocking};
+use crate::ask::{Asked, blocking, withheld};
 use crate::scope::Scope;
 use crate::text::Text;
 use agent_trace_analysis::scalars::Place;
 use agent_trace_analysis::why::{self, Flow, Likeness, Link, Part, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// `trace_value`.
 pub(crate) struct TraceValue;
@@ -99,13 +100,15 @@ impl Tool for TraceValue {
     async fn answer(asked: &Asked, input: Input) -> Result<Output, ToolError> {
         let opened = asked.open(&input.run).await?;
         let (run, steps) = (opened.run.row.id, opened.story.steps.len());
+        let flagged = opened.flagged.clone();
         let traced = blocking(move || why::of(&opened.story, input.step)).await?;
         let Some(traced) = traced else {
             let what = format!("there is no step {}: the run has {steps}", input.step);
             return Err(ToolError::new("not_found", what).hint("get_run has the numbers"));
         };
         let mut budget = asked.budget();
-        let (chain, left) = budget.fill(traced.chain.iter().map(LinkView::of));
+        let (chain, left) =
+            budget.fill(traced.chain.iter().map(|link| LinkView::of(link, &flagged)));
         let left = left + traced.more;
         let truncated = (left > 0).then(|| {
             let get = "trace_value of the last step of the chain";
@@ -125,11 +128,16 @@ impl Tool for TraceValue {
 const VALUES: usize = 12;
 
 impl LinkView {
-    fn of(link: &Link) -> Self {
+    fn of(link: &Link, flagged: &BTreeSet<usize>) -> Self {
         let left = link.flows.len().saturating_sub(VALUES);
         Self {
             step: link.step,
-            values: link.flows.iter().take(VALUES).map(FlowView::of).collect(),
+            values: link
+                .flows
+                .iter()
+                .take(VALUES)
+                .map(|flow| FlowView::of(flow, flagged))
+                .collect(),
             more: link.more + left,
             common: link.common,
         }
@@ -137,7 +145,7 @@ impl LinkView {
 }
 
 impl FlowView {
-    fn of(flow: &Flow) -> Self {
+    fn of(flow: &Flow, flagged: &BTreeSet<usize>) -> Self {
         let place = |at: &Place| Text::name(at.to_string());
         let (source, origin) = match &flow.source {
             Source::Before(origin) => ("before", Some(origin)),
@@ -159,7 +167,8 @@ impl FlowView {
                 at: place(&flow.at),
                 value: Text::name(&flow.value),
                 from_at: origin.map(|origin| place(&origin.origin_at)),
-                quote: origin.map(|origin| Text::name(&origin.quote)),
+                quote: origin
+                    .map(|origin| withheld(flagged, Some(origin.step), Text::name(&origin.quote))),
             },
         }
     }
