@@ -26,7 +26,7 @@ pub(crate) fn local(folder: &Path, all_projects: bool) -> Caller {
         Projects::All
     } else {
         let project = recorder::project(folder);
-        Projects::Only(project.map(|path| path.to_string_lossy().into_owned()))
+        Projects::Only(Some(project.to_string_lossy().into_owned()))
     };
     Caller::local(WORKSPACE, projects)
 }

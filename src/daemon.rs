@@ -209,11 +209,11 @@ impl Daemon {
     }
 
     /// Where assistants ask what was recorded.
-    fn endpoint(self: &Arc<Self>) -> Endpoint {
+    fn endpoint(self: &Arc<Self>, end: CancellationToken) -> Endpoint {
         let runs: Arc<dyn Runs> = Arc::<Self>::clone(self);
         let reader = answering::reader(&self.config(), &self.store, runs);
         let gate = Arc::new(Gate::of(&self.store));
-        Endpoint::new(reader, gate, self.shutdown.child_token())
+        Endpoint::new(reader, gate, end)
     }
 
     /// How long open exchanges may go on when it ends.
@@ -366,7 +366,8 @@ impl Admin {
                 };
                 let (daemon, end) = (Arc::clone(daemon), self.end.clone());
                 tokio::spawn(async move {
-                    end.run_until_cancelled(admin::serve(listener, daemon))
+                    let endpoint = daemon.endpoint(end.clone());
+                    end.run_until_cancelled(admin::serve(listener, daemon, endpoint))
                         .await;
                 });
             }

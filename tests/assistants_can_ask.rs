@@ -237,6 +237,63 @@ fn a_run_of_5000_steps_and_5_mb_fits_piece_by_piece() {
 }
 
 #[test]
+fn a_text_is_read_on_character_by_character() {
+    let home = Home::new();
+    home.record().talk(
+        &Server::mcp(),
+        call(1, "echo", &json!({ "text": "né漢🦀" })),
+    );
+    let mut asking = Asking::all(&home);
+    let (mut offset, mut text) = (0, String::new());
+    for _ in 0..4 {
+        let asked = json!({
+            "run": "latest", "step": 1, "part": "request",
+            "pointer": "/params/arguments/text", "offset": offset, "length": 1
+        });
+        let part = asking.ok("get_step", &asked)["request"].clone();
+        text.push_str(part["recorded"]["text"].as_str().unwrap());
+        offset = part["to"].as_u64().unwrap();
+    }
+    assert_eq!((text.as_str(), offset), ("né漢🦀", 10));
+}
+
+#[test]
+fn differences_that_do_not_fit_are_named_and_gone_past() {
+    let home = Home::new();
+    home.configure("[mcp]\nanswer = \"24KiB\"\n");
+    let many = |mark: &str| -> Value {
+        let value = format!("{mark}{}", "\"\\".repeat(400));
+        (0..20)
+            .map(|n| (format!("k{n}{}", "\"".repeat(100)), json!(value)))
+            .collect()
+    };
+    for mark in ["a", "b"] {
+        let input: String = (1..=3).map(|id| call(id, "echo", &many(mark))).collect();
+        home.record().talk(&Server::mcp(), input);
+    }
+    let mut asking = Asking::all(&home);
+    let runs = asking.ok("list_runs", &json!({}));
+    let [b, a] = [0, 1].map(|at| runs["runs"][at]["run"].clone());
+    let (mut after, mut told) = (json!(0), 0);
+    loop {
+        let answer = asking.call("compare_runs", &json!({ "a": a, "b": b, "after": after }));
+        assert!(
+            !answer.is_error && answer.bytes <= 24 << 10,
+            "{}",
+            answer.value
+        );
+        let differences = answer.value["differences"].as_array().unwrap().len();
+        assert!(differences > 0, "{}", answer.value);
+        told += differences;
+        match answer.value.get("next") {
+            Some(next) => after = next.clone(),
+            None => break,
+        }
+    }
+    assert!(told >= 3);
+}
+
+#[test]
 fn numbers_keep_every_digit() {
     let home = Home::new();
     let arguments = r#"{"id":18446744073709551615,"x":1.0,"y":1E400}"#;
@@ -286,6 +343,12 @@ fn it_sees_its_own_project_alone_unless_told() {
         of_one[0]
     );
     assert_eq!(first.ok("tool_stats", &json!({}))["runs"], 1);
+    // Nor does it show how many there are between its own, nor where.
+    assert_eq!(first.ok("tool_stats", &json!({ "last": 1 }))["runs"], 1);
+    failed_run(&home, &one);
+    failed_run(&home, &two);
+    let page = first.ok("list_runs", &json!({ "limit": 1 }));
+    assert!(page["next"].as_str().unwrap().ends_with("-1"), "{page}");
 }
 
 #[test]
@@ -294,7 +357,7 @@ fn the_prompt_that_asks_is_no_part_of_the_answer() {
     let of_turn = |turn: &str| json!({ "sessionId": "c", "x-codex-turn-metadata": { "session_id": "c", "turn_id": turn } });
     // A prompt in which a call fails, and one in which another fails, and the assistant asks.
     let input = with_meta(1, "fail", &json!({ "text": "a" }), &of_turn("t1"))
-        + &with_meta(2, "refuse", &json!({ "text": "b" }), &of_turn("t2"));
+        + &with_meta(2, "fail", &json!({ "text": "b" }), &of_turn("t2"));
     home.record().talk(&Server::mcp(), input);
     let mut asking = Asking::all(&home);
     let mut ask = |tool: &str, turn: &str| {
@@ -309,6 +372,8 @@ fn the_prompt_that_asks_is_no_part_of_the_answer() {
     };
     let failed = ask("list_failed_runs", "t2");
     assert_eq!(failed["runs"][0]["this_conversation"], true);
+    assert_eq!(failed["runs"][0]["failures"][0]["step"], 1);
+    assert_eq!(failed["runs"][0]["calls"], 1);
     let run = ask("get_run", "t2");
     assert_eq!(run["steps"].as_array().unwrap().len(), 1);
     assert_eq!(run["run"]["failures"].as_array().unwrap().len(), 1);

@@ -328,7 +328,15 @@ impl Local {
                     more = false;
                     break;
                 };
-                let counts = query.probes || !entry.probe;
+                let of_these = table.names().is_of(&query.projects, entry);
+                let of_these = match of_these {
+                    Some(of_these) => of_these,
+                    // More names than are kept.
+                    None => self
+                        .row(&query.workspace, run)?
+                        .is_some_and(|row| query.projects.include(row.project.as_deref())),
+                };
+                let counts = of_these && (query.probes || !entry.probe);
                 let seen = seen + usize::from(counts);
                 let at = Cursor { started, run, seen };
                 *cursor = Some(at);
@@ -339,7 +347,6 @@ impl Local {
                 let facts = table.facts((started, run, entry), verdict);
                 if let Some(sure) = asked.ask(&facts)
                     && let Some(row) = self.row(&query.workspace, run)?
-                    && query.projects.include(row.project.as_deref())
                 {
                     looked.push((
                         at,

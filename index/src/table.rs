@@ -7,6 +7,7 @@
 
 use crate::engine::{Batch, Engine, EngineError};
 use crate::keys::{self, kind};
+use crate::listing::Projects;
 use crate::rows::{self, Counts, RunRow};
 use agent_trace_analysis::filter::facts::{Group, Name};
 use agent_trace_analysis::filter::{RunFacts, Ternary};
@@ -46,6 +47,7 @@ pub(crate) struct Entry {
     last: u64,
     /// Whether its clients only connected and listed.
     pub(crate) probe: bool,
+    project: u32,
     failed: bool,
     /// Whether any of its steps has a code, of JSON-RPC or HTTP.
     codes: bool,
@@ -131,6 +133,11 @@ impl Table {
         runs.map(|((started, run), entry)| (!started, *run, entry))
     }
 
+    /// What the names of the runs are.
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// What a filter is told of a run.
     pub(crate) fn facts<'a>(
         &'a self,
@@ -188,9 +195,20 @@ impl Names {
         }
     }
 
+    /// Whether a run belongs to one of these projects; none where that is not known.
+    pub(crate) fn is_of(&self, projects: &Projects, entry: &Entry) -> Option<bool> {
+        match self.get(entry.project) {
+            Name::None => Some(projects.include(None)),
+            Name::Is(name) => Some(projects.include(Some(name))),
+            _ => None,
+        }
+    }
+
     /// What is kept of a run.
     pub(crate) fn entry(&mut self, row: &RunRow) -> Entry {
         let tally = &row.tally;
+        let project = row.project.as_deref();
+        let project = project.map_or(NONE, |name| self.number(name));
         let servers: Vec<u32> = row.servers.iter().map(|name| self.number(name)).collect();
         let server = |at: u16| servers.get(usize::from(at)).copied().unwrap_or(VARIOUS);
         let call = self.number("tools/call");
@@ -236,6 +254,7 @@ impl Names {
         }
         let clients = row.clients.iter().map(|name| self.number(name));
         Entry {
+            project,
             last: row.last,
             probe: row.probe,
             failed: row.failed > 0,

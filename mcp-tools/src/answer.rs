@@ -4,13 +4,14 @@
 //! answer has a budget in bytes: what does not fit is left out as a whole, named, and can be
 //! asked for.
 
+use crate::text::Text;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Bytes of an answer unless that is set.
 pub const BYTES: usize = 32 << 10;
 /// The least that can be set: what stands around an answer needs some.
-pub const LEAST: usize = 16 << 10;
+pub const LEAST: usize = 24 << 10;
 /// What stands around an answer.
 const AROUND: usize = 1 << 10;
 
@@ -67,15 +68,30 @@ impl Budget {
         &mut self,
         all: impl IntoIterator<Item = T>,
     ) -> (Vec<T>, usize) {
+        let (taken, _, left) = self.fill_or(all, |_| {});
+        (taken, left)
+    }
+
+    /// The same, where an item that does not fit is first made smaller. Tells how many were, and
+    /// how many still do not fit. The first item always fits once it is small.
+    pub(crate) fn fill_or<T: Serialize>(
+        &mut self,
+        all: impl IntoIterator<Item = T>,
+        shrink: impl Fn(&mut T),
+    ) -> (Vec<T>, usize, usize) {
         let mut all = all.into_iter();
-        let mut taken = Vec::new();
-        while let Some(one) = all.next() {
+        let (mut taken, mut shrunk) = (Vec::new(), 0);
+        while let Some(mut one) = all.next() {
             if !self.takes(&one) {
-                return (taken, 1 + all.count());
+                shrink(&mut one);
+                if !self.takes(&one) {
+                    return (taken, shrunk, 1 + all.count());
+                }
+                shrunk += 1;
             }
             taken.push(one);
         }
-        (taken, 0)
+        (taken, shrunk, 0)
     }
 
     /// What was set aside and not taken.
@@ -97,6 +113,14 @@ pub(crate) fn cost(part: &impl Serialize) -> usize {
     2 * text.len() + escaped + 2
 }
 
+/// Bytes of an error's message.
+const MESSAGE: usize = 1_000;
+
+/// For members that are left out where they say nothing.
+pub(crate) fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 /// Why a tool has no answer. The words are ours, or the caller's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct ToolError {
@@ -113,10 +137,11 @@ pub(crate) struct ToolError {
 }
 
 impl ToolError {
-    pub(crate) fn new(error: &'static str, message: impl Into<String>) -> Self {
+    /// The message may hold words of the caller's, who may have them from a recording.
+    pub(crate) fn new(error: &'static str, message: impl AsRef<str>) -> Self {
         Self {
             error,
-            message: message.into(),
+            message: Text::of(message.as_ref(), MESSAGE).into_string(),
             hint: None,
             retry_after: None,
         }

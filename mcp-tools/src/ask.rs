@@ -9,20 +9,22 @@ use crate::answer::{self, Budget, ToolError};
 use crate::gate::{Caller, now};
 use crate::text::Text;
 use agent_trace_analysis::filter::{Filter, Settings as FilterSettings};
-use agent_trace_analysis::outcomes::{self, Failure};
+use agent_trace_analysis::outcomes::{self, Failure, is_failed};
 use agent_trace_index::finding::Found;
 use agent_trace_index::listing::{Cursor, Listed, RunsPage, RunsQuery};
 use agent_trace_index::protocol::{Query, Reply};
 use agent_trace_index::stats::Stats;
 use agent_trace_index::{Runs, RunsError, opening};
+use agent_trace_model::RunId;
 use agent_trace_model::story::{Session, Story};
 use agent_trace_scanners::{self as scanners, Severity};
 use agent_trace_store::Store;
 use rmcp::model::{NumberOrString, ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// What answers are made from.
 pub struct Reader {
@@ -55,6 +57,18 @@ pub struct Asked {
     pub(crate) turn: Option<String>,
     /// Whom to tell how far it is.
     pub(crate) progress: Option<(Peer<RoleServer>, ProgressToken)>,
+    /// Nobody waits for the answer any more.
+    pub(crate) cancelled: CancellationToken,
+}
+
+/// Some runs, newest first.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    pub(crate) runs: Vec<Listed>,
+    /// Where to go on; none where there are no more.
+    pub(crate) cursor: Option<Cursor>,
+    /// Those of which the index tells too much: the prompt that asks is cut out of them.
+    pub(crate) cut: HashMap<RunId, Opened>,
 }
 
 /// A run, read from its journals.
@@ -123,19 +137,36 @@ impl Asked {
     }
 
     /// A page of runs.
-    pub(crate) async fn runs(&self, query: RunsQuery) -> Result<RunsPage, ToolError> {
+    pub(crate) async fn runs(&self, query: RunsQuery) -> Result<Page, ToolError> {
         if !query.filter.is_empty() {
             self.filter(&query.filter)?;
         }
         let failed = query.failed;
-        let Reply::Runs(mut page) = self.ask(Query::Runs(query)).await? else {
+        let Reply::Runs(listed) = self.ask(Query::Runs(query)).await? else {
             return Err(unknown());
         };
-        let mut runs = Vec::with_capacity(page.runs.len());
-        for run in page.runs {
-            runs.extend(self.without_the_question(run, failed).await?);
+        let mut page = Page {
+            cursor: listed.cursor,
+            ..Page::default()
+        };
+        for run in listed.runs {
+            if !self.is_asking(&run) {
+                page.runs.push(run);
+                continue;
+            }
+            let opened = match self.find(&run.row.id.to_string()).await {
+                Ok(found) => self.read(found).await?,
+                // Removed meanwhile.
+                Err(_) => continue,
+            };
+            // As it is without the prompt that asks: nothing may be left of it, or it had not
+            // failed before.
+            let counts = !failed || is_failed(&opened.story, opened.run.verdict());
+            if counts && !opened.story.steps.is_empty() {
+                page.cut.insert(run.row.id, opened);
+                page.runs.push(run);
+            }
         }
-        page.runs = runs;
         Ok(page)
     }
 
@@ -191,8 +222,17 @@ impl Asked {
         }
     }
 
+    /// Whether somebody still waits: what takes long asks now and then.
+    fn is_awaited(&self) -> Result<(), ToolError> {
+        match self.cancelled.is_cancelled() {
+            true => Err(ToolError::new("cancelled", "nobody waits for the answer")),
+            false => Ok(()),
+        }
+    }
+
     /// Reads a run that was found.
     pub(crate) async fn read(&self, found: Found) -> Result<Opened, ToolError> {
+        self.is_awaited()?;
         let (store, turn) = (self.reader.store.clone(), self.turn.clone());
         let read = move || -> Result<Opened, RunsError> {
             let Found { run, files } = found;
@@ -211,6 +251,7 @@ impl Asked {
     }
 
     async fn ask(&self, query: Query) -> Result<Reply, ToolError> {
+        self.is_awaited()?;
         // Asking makes nothing.
         if !self.reader.store.root().is_dir() {
             return match query {
@@ -230,29 +271,6 @@ impl Asked {
     pub(crate) fn is_asking(&self, run: &Listed) -> bool {
         let asks = |turn: &str| run.row.turns.iter().any(|own| own.id == turn);
         self.turn.as_deref().is_some_and(asks)
-    }
-
-    /// The run as it is without the prompt that asks; none where nothing is left of it, or it
-    /// had not failed before.
-    async fn without_the_question(
-        &self,
-        mut run: Listed,
-        failed: bool,
-    ) -> Result<Option<Listed>, ToolError> {
-        if !self.is_asking(&run) {
-            return Ok(Some(run));
-        }
-        let opened = match self.find(&run.row.id.to_string()).await {
-            Ok(found) => self.read(found).await?,
-            // Removed meanwhile.
-            Err(_) => return Ok(None),
-        };
-        if opened.story.steps.is_empty() {
-            return Ok(None);
-        }
-        run.row.failed = opened.failures.len() as u64;
-        run.row.failures.truncate(opened.failures.len());
-        Ok((!failed || run.failed()).then_some(run))
     }
 
     /// Tells how far it is.
@@ -277,6 +295,9 @@ fn cut(story: &mut Story, turn: Option<&str>) {
         .retain(|step| !(is_own(step.session) || asking.is_some() && step.turn == asking));
     for (position, step) in story.steps.iter_mut().enumerate() {
         step.number = position + 1;
+    }
+    if asking.is_some_and(|asking| asking + 1 == story.turns.len()) {
+        story.turns.pop();
     }
 }
 
@@ -315,19 +336,18 @@ fn empty() -> ToolError {
 
 /// What went wrong, in words that tell nothing of other workspaces.
 fn told(error: &RunsError) -> ToolError {
-    let message = error.to_string();
     match error {
         RunsError::Empty | RunsError::NoStore(_) => {
             ToolError::new("no_runs", "nothing has been recorded here yet").hint(
                 "runs are recorded where a server's command is `agent-trace record -- COMMAND`",
             )
         }
-        RunsError::NotFound(_) => ToolError::new("not_found", message)
+        RunsError::NotFound(_) => ToolError::new("not_found", "there is no such run")
             .hint("list_runs has the ids; `latest` is the newest run"),
         RunsError::Ambiguous { .. } => {
-            ToolError::new("ambiguous", message).hint("give more digits of the id")
+            ToolError::new("ambiguous", "several runs begin so").hint("give more digits of the id")
         }
-        RunsError::Wrong(_) => ToolError::new("wrong", message),
+        RunsError::Wrong(what) => ToolError::new("wrong", what),
         error => {
             tracing::warn!("a question could not be answered: {error}");
             let told = ToolError::new("failed", "what was recorded cannot be read at the moment");

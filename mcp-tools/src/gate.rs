@@ -44,7 +44,7 @@ impl Caller {
             projects,
             scopes: Scopes::reading(),
             limit: Limit {
-                calls: 10_000,
+                calls: 600,
                 seconds: 60,
             },
         }
@@ -89,7 +89,7 @@ struct Calls {
 
 #[derive(Debug, Default)]
 struct Recent {
-    /// When, the oldest first.
+    /// When they came, in the order in which they ended.
     at: VecDeque<u64>,
     running: u32,
     /// When a refusal was last written down.
@@ -198,16 +198,14 @@ impl Gate {
         });
         if let Err(error) = read {
             tracing::warn!("the audit log cannot be read: {error}");
+            // Who has a key has a limit, of which nothing is known now.
+            if !caller.key.is_empty() {
+                return Err(Refusal::Busy);
+            }
         }
         let recent = of.entry(caller.key.clone()).or_default();
         let span = u64::from(caller.limit.seconds) * SECOND;
-        while recent
-            .at
-            .front()
-            .is_some_and(|at| at.saturating_add(span) <= now)
-        {
-            recent.at.pop_front();
-        }
+        recent.at.retain(|at| at.saturating_add(span) > now);
         let most = usize::try_from(caller.limit.calls).unwrap_or(usize::MAX);
         let used = recent.at.len() + recent.running as usize;
         if used >= most {
@@ -264,12 +262,15 @@ impl Drop for Pass {
             // Whoever asked did not wait for the answer.
             self.call.outcome = "cancelled".into();
         }
-        if let Err(error) = self.audit.append(&self.call) {
+        let written = self.audit.append(&self.call);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = calls.of.entry(self.call.key.clone()).or_default();
+        if let Err(error) = written {
             tracing::warn!("the audit log cannot be written: {error}");
+            // It counts all the same, here at least.
+            recent.at.push_back(self.call.at);
         }
         if self.counted {
-            let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-            let recent = calls.of.entry(self.call.key.clone()).or_default();
             recent.running = recent.running.saturating_sub(1);
         }
     }

@@ -46,6 +46,8 @@ impl Endpoint {
         let mut config = StreamableHttpServerConfig::default();
         config.cancellation_token = end;
         config.max_request_body_bytes = MOST_ASKED;
+        // Nothing is remembered between two requests, so there is nothing to fill or to take over.
+        config.legacy_session_mode = false;
         // Pages of a browser have no business here.
         config = config.enforce_origin_validation();
         let server = Server::new(reader, Arc::clone(&gate), Callers::Http);

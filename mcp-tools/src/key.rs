@@ -97,9 +97,12 @@ impl Default for Limit {
     }
 }
 
+/// The most calls of a limit: they are counted in the audit log, which is bounded.
+pub const MOST_CALLS: u32 = 10_000;
+
 /// A text that is no limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no limit: write calls and span, such as 60/min, 5/s or 1000/h")]
+#[error("{0:?} is no limit: write calls (10000 at most) and span, such as 60/min, 5/s or 1000/h")]
 pub struct LimitError(String);
 
 impl FromStr for Limit {
@@ -117,7 +120,7 @@ impl FromStr for Limit {
         let calls = calls
             .parse()
             .ok()
-            .filter(|calls| (1..=1_000_000).contains(calls));
+            .filter(|calls| (1..=MOST_CALLS).contains(calls));
         Ok(Self {
             calls: calls.ok_or_else(wrong)?,
             seconds,

@@ -2,7 +2,7 @@
 
 use crate::answer::{self, ToolError};
 use crate::ask::{Asked, Reader, token};
-use crate::gate::{Caller, Gate, Pass, Refusal};
+use crate::gate::{Caller, Gate, Refusal};
 use crate::tools::{self, Entry};
 use crate::{prompts, resources};
 use agent_trace_index::digest::wire_keys::WireKeys;
@@ -16,6 +16,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 type Context = RequestContext<RoleServer>;
 
@@ -65,7 +66,7 @@ impl Server {
         caller.ok_or_else(|| ErrorData::invalid_request(what, None))
     }
 
-    fn asked(&self, caller: Caller, context: &Context) -> Asked {
+    fn asked(&self, caller: Caller, cancelled: CancellationToken, context: &Context) -> Asked {
         // As it stands in recorded calls, of which the index knows what it means.
         let meta = json!({ "params": { "_meta": &context.meta } }).to_string();
         let progress = token(context.meta.get_progress_token());
@@ -74,6 +75,7 @@ impl Server {
             caller,
             turn: WireKeys::of(meta.as_bytes()).turn,
             progress: progress.map(|token| (context.peer.clone(), token)),
+            cancelled,
         }
     }
 
@@ -97,43 +99,45 @@ impl Server {
                 return Err(ErrorData::invalid_params(what, None));
             }
         };
-        let asked = self.asked(caller, context);
-        self.answer(tool, asked, arguments, pass, context).await
-    }
-
-    async fn answer(
-        &self,
-        tool: &Entry,
-        asked: Asked,
-        arguments: JsonObject,
-        pass: Pass,
-        context: &Context,
-    ) -> Result<CallToolResult, ErrorData> {
-        let answered = tokio::select! {
-            answered = (tool.call)(asked, arguments) => answered,
-            () = context.ct.cancelled() => {
-                pass.done("cancelled");
-                return Err(ErrorData::internal_error("cancelled", None));
-            }
-        };
-        let answered = answered.and_then(|value| self.fitting(tool, value));
-        pass.done(if answered.is_ok() { "ok" } else { "error" });
-        Ok(match answered {
-            Ok(value) => CallToolResult::structured(value),
-            Err(error) => wrong(&error),
-        })
-    }
-
-    /// No answer is larger than it may be, whatever a tool thinks.
-    fn fitting(&self, tool: &Entry, value: Value) -> Result<Value, ToolError> {
+        let cancelled = CancellationToken::new();
+        let asked = self.asked(caller, cancelled.clone(), context);
         let most = self.reader.bytes.max(answer::LEAST);
-        if answer::cost(&value) <= most {
-            return Ok(value);
+        // Whoever does not wait any more ends the work, which keeps its place until it has ended.
+        let _waits = cancelled.clone().drop_guard();
+        let work = tokio::spawn(async move {
+            let answered = (tool.call)(asked, arguments).await;
+            let answered = answered.and_then(|value| fitting(tool, value, most));
+            pass.done(match answered {
+                _ if cancelled.is_cancelled() => "cancelled",
+                Ok(_) => "ok",
+                Err(_) => "error",
+            });
+            answered
+        });
+        let answered = tokio::select! {
+            answered = work => answered,
+            () = context.ct.cancelled() => return Err(failed("cancelled")),
+        };
+        match answered {
+            Ok(Ok(value)) => Ok(CallToolResult::structured(value)),
+            Ok(Err(error)) => Ok(wrong(&error)),
+            Err(_) => Err(failed("answering failed: this is a fault of agent-trace")),
         }
-        tracing::warn!("an answer of {} does not fit into {most} bytes", tool.name);
-        Err(ToolError::new("too_large", "the answer does not fit")
-            .hint("ask for less: a lower limit, a narrower filter, or a single step"))
     }
+}
+
+fn failed(what: &'static str) -> ErrorData {
+    ErrorData::internal_error(what, None)
+}
+
+/// No answer is larger than it may be, whatever a tool thinks.
+fn fitting(tool: &Entry, value: Value, most: usize) -> Result<Value, ToolError> {
+    if answer::cost(&value) <= most {
+        return Ok(value);
+    }
+    tracing::warn!("an answer of {} does not fit into {most} bytes", tool.name);
+    Err(ToolError::new("too_large", "the answer does not fit")
+        .hint("ask for less: a lower limit, a narrower filter, or a single step"))
 }
 
 fn wrong(error: &ToolError) -> CallToolResult {
@@ -174,7 +178,8 @@ impl ServerHandler for Server {
 
     // For checks that are rmcp's.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::named(name).map(|tool| (tool.define)())
+        let mut all = tools::definitions().iter();
+        all.find(|tool| tool.name == name).cloned()
     }
 
     async fn list_tools(
@@ -183,8 +188,9 @@ impl ServerHandler for Server {
         context: Context,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller(&context)?;
-        let open = tools::ALL.iter().filter(|tool| caller.may(tool.scope));
-        let all = open.map(|tool| (tool.define)()).collect();
+        let all = tools::ALL.iter().zip(tools::definitions());
+        let open = all.filter(|(tool, _)| caller.may(tool.scope));
+        let all = open.map(|(_, definition)| definition.clone()).collect();
         Ok(ListToolsResult::with_all_items(all)
             .with_ttl_ms(FRESH_MS)
             .with_cache_scope(CacheScope::Private))
@@ -255,10 +261,19 @@ impl ServerHandler for Server {
         };
         let (tool, arguments) = resources::call(&request.uri).ok_or_else(unknown)?;
         let result = self.call(tool, arguments, &context).await?;
-        let text = match (result.is_error, result.structured_content) {
-            (Some(true), _) | (_, None) => return Err(unknown()),
-            (_, Some(value)) => value.to_string(),
-        };
-        Ok(resources::contents(text, &request.uri).into())
+        if let Some(value) = result.structured_content {
+            return Ok(resources::contents(value.to_string(), &request.uri).into());
+        }
+        let told = result.content.first().and_then(|content| content.as_text());
+        let told = told.and_then(|text| serde_json::from_str::<Value>(&text.text).ok());
+        let told = told.unwrap_or_default();
+        match told["error"].as_str() {
+            Some("not_found" | "ambiguous" | "no_runs") => Err(unknown()),
+            // Why, and when to try again.
+            _ => Err(ErrorData::internal_error(
+                "it cannot be read now",
+                Some(told),
+            )),
+        }
     }
 }

@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Bytes of a name.
-pub(crate) const NAME: usize = 120;
+pub(crate) const NAME: usize = 100;
 /// Bytes of a line that is quoted.
-pub(crate) const LINE: usize = 400;
+pub(crate) const LINE: usize = 300;
 
 /// Text that others wrote, made safe to show. It stands under members named `recorded` only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -37,16 +37,15 @@ impl Text {
     /// These bytes, cut to so many bytes of what is shown.
     pub(crate) fn of(bytes: impl AsRef<[u8]>, limit: usize) -> Self {
         let mut out = String::new();
-        // What a link is told by needs the characters before.
-        let mut tail = Tail::default();
         for chunk in bytes.as_ref().utf8_chunks() {
-            for c in chunk.valid().chars() {
+            let text = chunk.valid();
+            for (at, c) in text.char_indices() {
                 if out.len() >= limit {
                     out.push('…');
                     return Self(out);
                 }
-                let acts = tail.push(c);
-                if acts || (c != '\n' && c != '\t' && c.is_control()) || is_format(c) {
+                let is_hidden = (c != '\n' && c != '\t' && c.is_control()) || is_format(c);
+                if is_hidden || links(&text[..at], &text[at..]) {
                     let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
                 } else {
                     out.push(c);
@@ -57,6 +56,10 @@ impl Text {
             }
         }
         Self(out)
+    }
+
+    pub(crate) fn into_string(self) -> String {
+        self.0
     }
 
     /// What stands in place of text that is not shown unasked.
@@ -78,24 +81,37 @@ impl Text {
     }
 }
 
-/// The last characters, in lower case.
-#[derive(Default)]
-struct Tail([char; 4]);
+/// Elements that load, link or run something.
+const ELEMENTS: [&str; 20] = [
+    "a", "audio", "base", "body", "button", "embed", "form", "frame", "iframe", "image", "img",
+    "input", "link", "math", "meta", "object", "script", "style", "svg", "video",
+];
 
-impl Tail {
-    /// Whether this character, after those before, makes a link of what follows: `://`, the
-    /// `](` of Markdown, `www.`, `mailto:`, and a `//` after `="` or `='`.
-    fn push(&mut self, c: char) -> bool {
-        let [a, b, d, e] = self.0;
-        let c = c.to_ascii_lowercase();
-        self.0 = [b, d, e, c];
-        match c {
-            '/' => e == '/' && matches!(d, ':' | '"' | '\''),
-            '(' => e == ']',
-            '.' => [b, d, e] == ['w'; 3],
-            ':' => [a, b, d, e] == ['i', 'l', 't', 'o'],
-            _ => false,
+/// Whether the character that `rest` begins with makes a link or a picture, after what is
+/// `before` it: `://`, the `](` and `]:` of Markdown, `www.`, `mailto:`, a `//` after `="`, the
+/// `<` of an element that loads something or of an address in angle brackets.
+fn links(before: &str, rest: &str) -> bool {
+    let ends = |end: &str| {
+        let from = before.len().checked_sub(end.len());
+        let tail = from.and_then(|from| before.get(from..));
+        tail.is_some_and(|tail| tail.eq_ignore_ascii_case(end))
+    };
+    match rest.as_bytes().first() {
+        Some(b'/') => ends(":/") || ends("\"/") || ends("'/"),
+        Some(b'(') => ends("]"),
+        Some(b'.') => ends("www"),
+        Some(b':') => ends("]") || ends("mailto"),
+        Some(b'<') => {
+            let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-');
+            let rest = rest[1..].strip_prefix('/').unwrap_or(&rest[1..]);
+            let end = rest.find(|c| !word(c)).unwrap_or(rest.len()).min(40);
+            let name = rest.get(..end).unwrap_or_default();
+            let is_element = ELEMENTS
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known));
+            is_element || (name.len() > 1 && rest[name.len()..].starts_with(':'))
         }
+        _ => false,
     }
 }
 
@@ -122,14 +138,15 @@ mod tests {
             ("[see](/x)", "[see]\\u{28}/x)"),
             ("WWW.evil.example", "WWW\\u{2e}evil.example"),
             ("mailto:a@b.example", "mailto\\u{3a}a@b.example"),
-            (
-                "<img src=\"//evil.example\">",
-                "<img src=\"/\\u{2f}evil.example\">",
-            ),
+            ("x=\"//evil.example\"", "x=\"/\\u{2f}evil.example\""),
+            ("<img src=//e/p.png>", "\\u{3c}img src=//e/p.png>"),
+            ("<tel:123>", "\\u{3c}tel:123>"),
+            ("<javascript:alert>", "\\u{3c}javascript:alert>"),
+            ("[y]: //evil.example", "[y]\\u{3a} //evil.example"),
         ] {
             assert_eq!(text(link), shown);
         }
-        let code = "a // b: Vec<u8> = x[0](1); ww.w C:\\dir http";
+        let code = "a // b: Vec<u8> = x[0](1); ww.w C:\\dir <T as A>";
         assert_eq!(
             text(code),
             "a // b: Vec<u8> = x[0]\\u{28}1); ww.w C:\\dir http"

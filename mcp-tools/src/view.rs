@@ -52,7 +52,7 @@ pub(crate) struct RunView {
     /// Why it failed, by what happened.
     failures: Vec<FailureView>,
     /// How many more reasons there are.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_none")]
     more_failures: u64,
     recorded: RunText,
 }
@@ -227,7 +227,7 @@ pub(crate) struct SessionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<i32>,
     /// How often something was not recorded.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "crate::answer::is_zero")]
     gaps: usize,
     recorded: SessionText,
 }
@@ -389,10 +389,6 @@ pub(crate) fn moment(nanoseconds: u64) -> String {
     format!("{moment:.3}")
 }
 
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-fn is_none(number: &usize) -> bool {
+fn is_none(number: &u64) -> bool {
     *number == 0
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 pub(crate) struct Mcp {
     /// Answer runs of all projects, not only of the one that this is started in
     ///
-    /// The project is the nearest folder upwards under version control.
+    /// The project is the nearest folder upwards under version control, else the folder itself.
+    /// What was relayed over HTTP belongs to none.
     #[arg(long)]
     pub(crate) all_projects: bool,
     /// The file with the key of who asks; without it runs can be read and scanned, no more

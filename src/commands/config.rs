@@ -43,6 +43,7 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
     let gap = config.session_gap();
     let words = |words: &Vec<String>| escape::text(words.join(" ").as_bytes(), 0);
     let check = limit(config.file.check.command.as_ref().map(words));
+    let answer = config.answer();
     let (timeout, slow) = (config.check_timeout(), config.slow());
     let admin_address = admin.0.map_or("off".into(), |address| address.to_string());
     let mut rows = vec![
@@ -65,11 +66,7 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
         row("check.command", check.0, &check.1),
         row("check.timeout", units::shown(timeout.0), &timeout.1),
         row("steps.slow", units::shown(slow.0), &slow.1),
-        row(
-            "mcp.answer",
-            bytes(config.answer().0 as u64),
-            &config.answer().1,
-        ),
+        row("mcp.answer", kibibytes(answer.0), &answer.1),
         row("daemon.listen", admin_address, &admin.1),
         row("daemon.drain", units::shown(drain.0), &drain.1),
         row("daemon.workers", workers.0.to_string(), &workers.1),
@@ -104,4 +101,12 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
         &rows,
     )?;
     Ok(exit::SUCCESS)
+}
+
+/// A size that is meant in KiB, as it is set.
+fn kibibytes(size: usize) -> String {
+    match size % 1024 {
+        0 => format!("{}KiB", size / 1024),
+        _ => bytes(size as u64),
+    }
 }

@@ -23,8 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const AT_ONCE: usize = 64;
 
 /// Answers whoever connects, for ever.
-pub(super) async fn serve(listener: TcpListener, daemon: Arc<Daemon>) {
-    let endpoint = daemon.endpoint();
+pub(super) async fn serve(listener: TcpListener, daemon: Arc<Daemon>, endpoint: Endpoint) {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {

@@ -5,11 +5,11 @@
 //! over restarts, and among processes that share a key: what was asked lately is in it. A file
 //! that has grown to [`MOST`] becomes `audit.1`, in place of the one before.
 
-use crate::layout::Store;
+use crate::layout::{Store, open_lock};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// From this size on a new file is begun, in bytes.
 pub const MOST: u64 = 8 << 20;
@@ -72,15 +72,25 @@ impl Audit {
         if let Some(folder) = path.parent() {
             self.store.make(folder)?;
         }
-        if std::fs::metadata(&path).is_ok_and(|about| about.len() >= MOST) {
-            // Of two that do this at once one finds it done.
-            let _ = std::fs::rename(&path, self.before());
-        }
+        self.turn_over(&path)?;
         let mut options = OpenOptions::new();
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         options.open(path)?.write_all(&line)
+    }
+
+    /// Begins a new file where this one is large. Of two that do this at once one finds it done.
+    fn turn_over(&self, path: &Path) -> io::Result<()> {
+        let is_large = || std::fs::metadata(path).is_ok_and(|about| about.len() >= MOST);
+        if is_large() {
+            let lock = open_lock(&path.with_file_name("audit.lock"))?;
+            lock.lock()?;
+            if is_large() {
+                std::fs::rename(path, self.before())?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads the calls after a place, and moves it on. A line that is torn or of another kind

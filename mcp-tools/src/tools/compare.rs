@@ -120,14 +120,22 @@ impl Tool for CompareRuns {
                 a: number(ended.a),
                 b: number(ended.b),
             });
-            let (endings, more_endings) = budget.fill(endings);
+            let mut for_endings = budget.set_aside(budget.text() / 4);
+            let (endings, more_endings) = for_endings.fill(endings);
+            budget.give_back(for_endings);
             let entries = diff.entries.iter().skip(input.after);
             let of = entries.map(|entry| Difference::of(&a, &b, entry));
-            let (differences, left) = budget.fill(of);
+            let (differences, shrunk, left) = budget.fill_or(of, |difference| {
+                difference.recorded = DifferenceText::default();
+            });
             let mut truncated = Vec::new();
             if more_endings > 0 {
                 let what = format!("{more_endings} sessions that ended otherwise");
                 truncated.push(Cut::new(what, "get_run has the sessions of each run"));
+            }
+            if shrunk > 0 {
+                let what = format!("how the messages of {shrunk} steps differ");
+                truncated.push(Cut::new(what, "get_step of both"));
             }
             if left > 0 {
                 let what = format!("{left} differences");

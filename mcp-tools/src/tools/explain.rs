@@ -39,7 +39,7 @@ struct PointView {
     /// The numbers of the steps.
     steps: Vec<usize>,
     /// How many more there are.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "crate::answer::is_zero")]
     more_steps: usize,
     recorded: PointText,
 }
@@ -93,12 +93,11 @@ impl Tool for ExplainRun {
         let explained = explained.await?;
         let mut budget = asked.budget();
         budget.takes(&run);
-        let (points, left) = budget.fill(
-            explained
-                .points
-                .iter()
-                .map(|point| PointView::of(point, &flagged)),
-        );
+        let views = explained
+            .points
+            .iter()
+            .map(|point| PointView::of(point, &flagged));
+        let (points, _, left) = budget.fill_or(views, |point| point.recorded.quotes.clear());
         let truncated = (left > 0).then(|| {
             Cut::new(
                 format!("{left} sentences"),
@@ -148,8 +147,4 @@ impl QuoteView {
             text: withheld(flagged, step, Text::line(&quote.text)),
         }
     }
-}
-
-fn is_none(number: &usize) -> bool {
-    *number == 0
 }

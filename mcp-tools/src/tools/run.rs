@@ -82,6 +82,7 @@ impl Tool for GetRun {
         let sessions = story.sessions.iter().enumerate();
         let views = sessions.map(|(at, session)| SessionView::of(story, at, session));
         let (sessions, left) = for_sessions.fill(views);
+        budget.give_back(for_sessions);
         if left > 0 {
             let what = format!("{left} of {} sessions", story.sessions.len());
             truncated.push(Cut::new(
@@ -95,6 +96,7 @@ impl Tool for GetRun {
             started: moment(turn.started),
         });
         let (turns, left) = for_turns.fill(turns);
+        budget.give_back(for_turns);
         if left > 0 {
             truncated.push(Cut::new(
                 format!("{left} turns"),

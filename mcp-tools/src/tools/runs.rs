@@ -110,7 +110,10 @@ async fn list(
     };
     let page = asked.runs(query).await?;
     let mut budget = asked.budget();
-    let views = page.runs.iter().map(|run| RunView::listed(asked, run));
+    let views = page.runs.iter().map(|run| match page.cut.get(&run.row.id) {
+        Some(opened) => RunView::opened(asked, opened),
+        None => RunView::listed(asked, run),
+    });
     let (runs, left) = budget.fill(views);
     let mut truncated = Vec::new();
     let mut next = page.cursor;

@@ -6,8 +6,9 @@ use crate::ask::{Asked, Opened, blocking, cursor};
 use crate::scope::Scope;
 use crate::text::{LINE, Text};
 use crate::view::StepView;
+use agent_trace_analysis::filter::Filter;
 use agent_trace_analysis::quote;
-use agent_trace_index::listing::{Cursor, Listed, RunsQuery};
+use agent_trace_index::listing::RunsQuery;
 use agent_trace_model::step::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,9 @@ use serde::{Deserialize, Serialize};
 const HITS: usize = 20;
 /// The most.
 const MOST: usize = 200;
+/// The newest runs that are looked at unless that is asked for, and the most.
+const LAST: usize = 1_000;
+const MOST_RUNS: usize = 10_000;
 /// Steps of one run that are told.
 const OF_A_RUN: usize = 10;
 /// Runs that are opened between two looks at what is wanted.
@@ -38,11 +42,11 @@ pub(crate) struct Input {
     filter: Option<String>,
     /// Only in this run.
     run: Option<String>,
-    /// Only among so many of the newest runs; 1,000 unless given.
+    /// Only among so many of the newest runs; 1,000 unless given, no more than 10,000.
     last: Option<usize>,
     /// How many steps at most, 20 unless given, no more than 200.
     limit: Option<usize>,
-    /// Go on from here: `next` of the answer before.
+    /// Go on from here: `next` of the answer before, with the same filter, run and `last`.
     after: Option<String>,
 }
 
@@ -93,20 +97,10 @@ impl Tool for SearchSteps {
             truncated: Vec::new(),
         };
         if let Some(name) = &input.run {
-            let opened = asked.open(name).await?;
-            let verdict = opened.run.verdict();
-            let id = opened.run.row.id.to_string();
-            let matcher = filter.over(&opened.story, verdict);
-            for step in matcher.steps() {
-                let hit = Hit::of(&id, &opened, step, input.text.as_deref());
-                if !found.take(hit) {
-                    break;
-                }
-            }
-            return Ok(found.done(None));
+            return of_run(asked, name, &filter, &input, found).await;
         }
         let mut query = RunsQuery {
-            last: input.last.unwrap_or(1_000),
+            last: input.last.unwrap_or(LAST).clamp(1, MOST_RUNS),
             cursor: cursor(input.after.as_deref())?,
             limit: BLOCK,
             ..asked.query(Some(&text))
@@ -133,8 +127,14 @@ impl Tool for SearchSteps {
                 });
                 let (hits, more) = hits.await?;
                 if !found.take_all(hits) {
-                    let next = found.last(&page.runs).or(query.cursor);
-                    return Ok(found.done(next));
+                    // Where the runs end of which there are hits, the index knows.
+                    let mut again = query.clone();
+                    again.limit = page.runs.iter().position(|r| r.row.id == id).unwrap_or(0);
+                    let next = match again.limit {
+                        0 => query.cursor,
+                        _ => asked.runs(again).await?.cursor,
+                    };
+                    return Ok(found.done(next.map(|next| next.to_string())));
                 }
                 if more > 0 {
                     let id = id.to_string();
@@ -152,6 +152,36 @@ impl Tool for SearchSteps {
             }
         }
     }
+}
+
+/// The steps of one run that match. A place in it is the number of a step.
+async fn of_run(
+    asked: &Asked,
+    name: &str,
+    filter: &Filter,
+    input: &Input,
+    mut found: Found,
+) -> Result<Output, ToolError> {
+    let after = input.after.as_deref().map(str::parse).transpose();
+    let after: usize = after
+        .map_err(|_| ToolError::new("cursor", "`after` is not what an answer ended with"))?
+        .unwrap_or(0);
+    let opened = asked.open(name).await?;
+    let (filter, text) = (filter.clone(), input.text.clone());
+    blocking(move || {
+        let id = opened.run.row.id.to_string();
+        let matcher = filter.over(&opened.story, opened.run.verdict());
+        let mut last = after;
+        for step in matcher.steps().filter(|step| step.number > after) {
+            if !found.take(Hit::of(&id, &opened, step, text.as_deref())) {
+                let next = (last > after).then(|| last.to_string());
+                return found.done(next);
+            }
+            last = step.number;
+        }
+        found.done(None)
+    })
+    .await
 }
 
 /// What is wanted, as one filter.
@@ -181,27 +211,34 @@ struct Found {
 }
 
 impl Found {
-    fn take(&mut self, hit: Hit) -> bool {
-        if self.left == 0 || !self.budget.takes(&hit) {
-            self.truncated.push(Cut::new(
-                "more steps",
-                "ask for fewer, by a narrower filter",
-            ));
-            return false;
+    /// Takes a step; the first one always, if need be without the text around.
+    fn take(&mut self, mut hit: Hit) -> bool {
+        let mut fits = self.left > 0 && self.budget.takes(&hit);
+        if !fits && self.hits.is_empty() {
+            hit.recorded.around = None;
+            fits = self.budget.takes(&hit);
         }
-        self.left -= 1;
-        self.hits.push(hit);
-        true
+        if fits {
+            self.left -= 1;
+            self.hits.push(hit);
+        } else {
+            let get = "ask again with `after` set to `next`";
+            self.truncated.push(Cut::new("more steps", get));
+        }
+        fits
     }
 
     /// Takes the steps of a run, or none of them.
     fn take_all(&mut self, hits: Vec<Hit>) -> bool {
         if self.hits.is_empty() {
-            let (hits, left) = self.budget.fill(hits);
+            let wanted = hits.len();
+            let first = hits.into_iter().take(self.left);
+            let (hits, _, _) = self.budget.fill_or(first, |hit| hit.recorded.around = None);
+            let left = wanted - hits.len();
             if left > 0 {
                 self.say(format!("{left} steps of the first run"), "with `run`");
             }
-            self.left = self.left.saturating_sub(hits.len());
+            self.left -= hits.len();
             self.hits = hits;
             return true;
         }
@@ -220,21 +257,10 @@ impl Found {
         }
     }
 
-    /// The place of the last run of which there are hits.
-    fn last(&self, runs: &[Listed]) -> Option<Cursor> {
-        let last = self.hits.last()?;
-        let run = runs.iter().find(|run| run.row.id.to_string() == last.run)?;
-        Some(Cursor {
-            started: run.row.started,
-            run: run.row.id,
-            seen: 0,
-        })
-    }
-
-    fn done(self, next: Option<Cursor>) -> Output {
+    fn done(self, next: Option<String>) -> Output {
         Output {
             hits: self.hits,
-            next: next.map(|next| next.to_string()),
+            next,
             truncated: self.truncated,
         }
     }

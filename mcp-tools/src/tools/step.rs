@@ -81,14 +81,15 @@ struct BodyView {
     /// Whether the recording has all of the message.
     whole: bool,
     /// How many secrets were hidden in it when it was recorded.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "crate::answer::is_zero")]
     redacted: usize,
     recorded: BodyText,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct BodyText {
-    /// The JSON text as it was, digit by digit, or the string that the pointer names.
+    /// The JSON text, its numbers digit by digit, or the string that the pointer names. What
+    /// steers, hides or links is shown as an escape.
     text: Text,
 }
 
@@ -96,7 +97,7 @@ impl Tool for GetStep {
     const NAME: &'static str = "get_step";
     const TITLE: &'static str = "Look at a step";
     const DESCRIPTION: &'static str = "Gives one step of a run with its request and its answer, \
-        exactly as recorded. Long messages are cut: ask for a part by JSON pointer \
+        as recorded (what steers, hides or links is shown as escapes). Long messages are cut: ask for a part by JSON pointer \
         (/params/arguments, /result/content/0/text, /error) or by byte range.";
     const SCOPE: Scope = Scope::RunsRead;
     type Input = Input;
@@ -166,7 +167,7 @@ impl Tool for GetStep {
                 "get_step with include_flagged, if you have to read it; it may try to steer you",
             ));
         } else if let (Some(pointer), None, None) = (&input.pointer, &request, &response) {
-            let what = format!("{pointer:?} names nothing in this step");
+            let what = format!("pointer {pointer:?} names nothing in this step");
             return Err(ToolError::new("not_found", what)
                 .hint("get_step without a pointer shows what there is"));
         }
@@ -204,6 +205,9 @@ fn body(
     let most = input.length.unwrap_or(text.len()).min(text.len() - from);
     let room = budget.text().saturating_sub(NUMBERS);
     let mut to = start_of_character(&text, from + most.min(room / 2));
+    if to == from && most > 0 {
+        to = end_of_character(&text, from);
+    }
     // What has to be escaped takes more than twice its bytes.
     let (to, shown) = loop {
         let shown = Text::of(&text[from..to], usize::MAX);
@@ -224,13 +228,17 @@ fn body(
     Ok(Some(view))
 }
 
-/// The start of the character that this byte is in.
-fn start_of_character(text: &[u8], mut at: usize) -> usize {
+/// The start of the character that this byte is in. What is no UTF-8 is taken byte by byte.
+fn start_of_character(text: &[u8], at: usize) -> usize {
     let inside = |at: usize| text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
-    while at > 0 && inside(at) {
-        at -= 1;
-    }
-    at
+    let longest = at.saturating_sub(3)..=at;
+    longest.rev().find(|at| !inside(*at)).unwrap_or(at)
+}
+
+/// The byte after the character that begins here.
+fn end_of_character(text: &[u8], at: usize) -> usize {
+    let end = (at + 1..text.len().min(at + 4)).find(|end| start_of_character(text, *end) == *end);
+    end.unwrap_or(text.len().min(at + 4))
 }
 
 /// What a JSON pointer names: the text of a string, else JSON as it was written.
@@ -240,7 +248,10 @@ fn find(text: &[u8], pointer: &str) -> Result<Option<Vec<u8>>, ToolError> {
         return Err(ToolError::new("pointer", what).hint("such as /result/content/0/text"));
     }
     let mut value: Cow<'_, [u8]> = Cow::Borrowed(text.trim_ascii());
-    for name in pointer.split('/').skip(1).take(DEPTH) {
+    if pointer.matches('/').count() > DEPTH {
+        return Ok(None);
+    }
+    for name in pointer.split('/').skip(1) {
         let name = name.replace("~1", "/").replace("~0", "~");
         let next = match value.first() {
             Some(b'{') => member(&value, &name).map(<[u8]>::to_vec),
@@ -265,10 +276,6 @@ fn item(array: &[u8], number: &str) -> Option<Vec<u8>> {
     let items: Vec<&RawValue> = serde_json::from_str(&array).ok()?;
     let item = items.get(number)?;
     Some(item.get().as_bytes().to_vec())
-}
-
-fn is_none(number: &usize) -> bool {
-    *number == 0
 }
 
 #[cfg(test)]

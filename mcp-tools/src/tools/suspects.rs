@@ -24,7 +24,7 @@ const QUOTES: usize = 3;
 /// What only passing siblings have, as much of it as is told.
 const MISSING: usize = 5;
 /// Siblings that can be named.
-const MOST_SIBLINGS: usize = 20;
+const MOST_SIBLINGS: usize = suspects::MOST_SIBLINGS;
 
 /// `rank_suspects`.
 pub(crate) struct RankSuspects;
@@ -60,7 +60,7 @@ pub(crate) struct Output {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_looked_at: Vec<LeftView>,
     /// Quotes that were dropped because they are not word for word what is stored.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "crate::answer::is_zero")]
     dropped_quotes: usize,
     /// What was left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -194,7 +194,6 @@ impl Tool for RankSuspects {
             if is_new {
                 siblings.push(sibling);
             }
-            asked.tell(siblings.len(), Some(input.siblings.len())).await;
         }
         let run = RunView::opened(asked, &opened);
         // Of siblings no answer is quoted in which something was found.
@@ -208,18 +207,23 @@ impl Tool for RankSuspects {
         let mut for_missing = budget.set_aside(budget.text() / 6);
         let missing = ranking.missing.iter().take(MISSING).map(ElementView::of);
         let (missing, _) = for_missing.fill(missing);
-        let (suspects, left) = budget.fill(
-            ranking
-                .suspects
-                .iter()
-                .map(|suspect| SuspectView::of(suspect, &flagged)),
-        );
-        let truncated = (left > 0).then(|| {
-            Cut::new(
-                format!("{left} suspects"),
+        let views = ranking
+            .suspects
+            .iter()
+            .map(|suspect| SuspectView::of(suspect, &flagged));
+        let (suspects, shrunk, left) = budget.fill_or(views, SuspectView::drop_quotes);
+        let mut truncated = Vec::new();
+        if shrunk > 0 {
+            let what = format!("the quotes of {shrunk} suspects");
+            truncated.push(Cut::new(what, "get_step has the steps"));
+        }
+        if left > 0 {
+            let what = format!("{left} suspects");
+            truncated.push(Cut::new(
+                what,
                 "rank_suspects with a lower limit has the first",
-            )
-        });
+            ));
+        }
         Ok(Output {
             run,
             more: ranking.more + left,
@@ -236,7 +240,7 @@ impl Tool for RankSuspects {
             missing,
             not_looked_at: left_views,
             dropped_quotes: ranking.dropped_quotes,
-            truncated: truncated.into_iter().collect(),
+            truncated,
         })
     }
 }
@@ -296,6 +300,12 @@ impl CalledText {
 }
 
 impl SuspectView {
+    fn drop_quotes(&mut self) {
+        for reason in &mut self.reasons {
+            reason.quotes.clear();
+        }
+    }
+
     fn of(suspect: &Suspect, flagged: &Flagged) -> Self {
         let reasons = suspect.reasons.iter().take(REASONS);
         Self {
@@ -366,8 +376,4 @@ impl LeftView {
             because: left.because,
         }
     }
-}
-
-fn is_none(number: &usize) -> bool {
-    *number == 0
 }

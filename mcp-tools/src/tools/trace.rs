@@ -47,10 +47,10 @@ struct LinkView {
     /// Its values.
     values: Vec<FlowView>,
     /// How many of its values are left out.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "crate::answer::is_zero")]
     more: usize,
     /// How many are everywhere (true, false, null, 0, 1) and not traced.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "crate::answer::is_zero")]
     common: usize,
 }
 
@@ -107,19 +107,27 @@ impl Tool for TraceValue {
             return Err(ToolError::new("not_found", what).hint("get_run has the numbers"));
         };
         let mut budget = asked.budget();
-        let (chain, left) =
-            budget.fill(traced.chain.iter().map(|link| LinkView::of(link, &flagged)));
-        let left = left + traced.more;
-        let truncated = (left > 0).then(|| {
-            let get = "trace_value of the last step of the chain";
-            Cut::new(format!("{left} steps of the chain"), get)
+        let links = traced.chain.iter().map(|link| LinkView::of(link, &flagged));
+        let (chain, shrunk, left) = budget.fill_or(links, |link| {
+            link.more += link.values.len();
+            link.values.clear();
         });
+        let left = left + traced.more;
+        let mut truncated = Vec::new();
+        if shrunk > 0 {
+            let what = format!("the values of {shrunk} steps");
+            truncated.push(Cut::new(what, "trace_value of one of them"));
+        }
+        if left > 0 {
+            let get = "trace_value of the last step of the chain";
+            truncated.push(Cut::new(format!("{left} steps of the chain"), get));
+        }
         Ok(Output {
             run: run.to_string(),
             chain,
             not_whole: traced.not_whole,
             incomplete: !traced.not_recorded.is_empty(),
-            truncated: truncated.into_iter().collect(),
+            truncated,
         })
     }
 }
@@ -186,8 +194,4 @@ pub(crate) fn word(part: Part) -> &'static str {
         Part::Definition => "definition",
         Part::Output => "output",
     }
-}
-
-fn is_none(number: &usize) -> bool {
-    *number == 0
 }

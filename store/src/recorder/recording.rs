@@ -463,7 +463,7 @@ fn header(
     let mut random = [0; 10];
     getrandom::fill(&mut random)?;
     let started = now();
-    let project = session.and_then(|session| project(&session.folder));
+    let project = session.map(|session| project(&session.folder));
     let project = project.map(|folder| folder.to_string_lossy().into_owned());
     Ok(Header {
         process: ProcessId::new(started / 1_000_000, random),
@@ -495,15 +495,16 @@ fn header(
     })
 }
 
-/// The nearest folder upwards that is a project, as its version control says.
+/// The project that a folder belongs to: the nearest folder upwards that is one, as its version
+/// control says, else the folder itself.
 #[must_use]
-pub fn project(folder: &Path) -> Option<PathBuf> {
+pub fn project(folder: &Path) -> PathBuf {
     let is_project = |folder: &&Path| {
         [".git", ".hg", ".jj", ".svn"]
             .iter()
             .any(|mark| folder.join(mark).exists())
     };
-    folder.ancestors().find(is_project).map(Into::into)
+    folder.ancestors().find(is_project).unwrap_or(folder).into()
 }
 
 fn lossy(command: &[OsString]) -> Vec<String> {
