@@ -59,7 +59,7 @@ pub(crate) struct Create {
     #[arg(long, default_value = crate::config::WORKSPACE)]
     pub(crate) workspace: String,
     /// Who has it
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     pub(crate) user: String,
     /// After how long it no longer counts, such as 90d [default: never]
     #[arg(long, value_name = "SPAN", value_parser = crate::units::duration)]
