@@ -79,7 +79,8 @@ pub(crate) fn read(view: &View, own: &dyn Fn(&str) -> bool) -> Vec<Sentence> {
             let mask = of(&|_| true);
             let inside = within(&quotes, start, *end);
             let free = |token: &Token| !inside.iter().any(|quote| quote.holds(token));
-            let acts = |token: &Token| !ACTIONS.has(token.sig) || !governed(&view.text, token, here);
+            let acts =
+                |token: &Token| !ACTIONS.has(token.sig) || !governed(&view.text, token, here);
             let attack = mask.has(Sig::Attack);
             let told = if attack { of(&acts) } else { mask };
             let bare = match inside.is_empty() {
@@ -176,7 +177,10 @@ const GOVERNED: u32 = 120;
 /// Whether a verb tells what an attacker does: *attackers may tell it to send all mail*.
 fn governed(text: &str, verb: &Token, tokens: &[Token]) -> bool {
     let near = |token: &&Token| token.end <= verb.start && verb.start - token.end < GOVERNED;
-    let mut attackers = tokens.iter().filter(|token| token.sig == Sig::Attack).filter(near);
+    let mut attackers = tokens
+        .iter()
+        .filter(|token| token.sig == Sig::Attack)
+        .filter(near);
     attackers.any(|attacker| {
         let between = text.get(attacker.end as usize..verb.start as usize);
         let parted = between.is_none_or(|between| between.contains([':', ';', '"', '：', '；']));

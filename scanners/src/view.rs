@@ -433,8 +433,15 @@ mod tests {
     #[test]
     fn quotes_of_json_are_told_from_those_in_its_strings() {
         let view = View::of(r#"{"a": "say \"b\""}"#, 0, true);
-        let real: Vec<_> = view.text.match_indices('"').map(|(at, _)| at as u32).collect();
-        let real: Vec<_> = real.into_iter().filter(|at| !view.is_structure(*at)).collect();
+        let real: Vec<_> = view
+            .text
+            .match_indices('"')
+            .map(|(at, _)| at as u32)
+            .collect();
+        let real: Vec<_> = real
+            .into_iter()
+            .filter(|at| !view.is_structure(*at))
+            .collect();
         assert_eq!(real, [11, 13]);
         assert!(is_json("[1, 2]") && is_json(" {\n\"a\":1}"));
         assert!(!is_json("[1] He said \"x\"") && !is_json("{x}") && !is_json("[link](x)"));

@@ -23,7 +23,9 @@ fn results() -> Vec<(String, bool)> {
     let lines = include_str!("probes.txt").lines();
     let texts = lines.filter_map(|line| line.strip_prefix("R+ "));
     let texts = texts.map(|text| text.replace("\\n", "\n"));
-    texts.map(|text| (text.clone(), flagged(b'R', &text))).collect()
+    texts
+        .map(|text| (text.clone(), flagged(b'R', &text)))
+        .collect()
 }
 
 #[test]
@@ -31,7 +33,9 @@ fn a_long_page_hides_no_injection() {
     let filler = "The harbour lay still that morning, and nobody was on the pier. ".repeat(48);
     let missed = |(text, found): &(String, bool)| {
         // JSON in a page is no JSON any more.
-        *found && !text.starts_with('{') && !flagged(b'R', &format!("{filler}\n\n{text}\n\n{filler}"))
+        *found
+            && !text.starts_with('{')
+            && !flagged(b'R', &format!("{filler}\n\n{text}\n\n{filler}"))
     };
     let missed: Vec<_> = results().into_iter().filter(missed).collect();
     assert!(missed.is_empty(), "{missed:#?}");
