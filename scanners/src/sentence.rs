@@ -198,6 +198,7 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
     tokens.retain(|token| match token.sig {
         // `"role": "user"` in JSON is a record of a turn, and none.
         Sig::Turn => spoken(view, *token) && !view.is_structure(token.start),
+        Sig::Key => tells(&view.text, *token),
         // The id of a conversation tells nothing of what was said.
         Sig::Context => !named_only(&view.text, *token),
         _ => true,
@@ -398,6 +399,20 @@ fn named_only(text: &str, token: Token) -> bool {
     ]
     .iter()
     .any(|word| after.starts_with(word))
+}
+
+/// Whether a member named for a model holds a text: `"llm_requests": 12` tells it nothing.
+fn tells(text: &str, key: Token) -> bool {
+    let named = text.as_bytes().get(key.start as usize) == Some(&b'"');
+    // The closing mark may be the last of the entry.
+    let from = (key.end as usize)
+        .saturating_sub(1)
+        .max(key.start as usize + 1);
+    let after = text.get(from..).unwrap_or("");
+    let mut signs = after.char_indices().take(64);
+    let value = signs.find(|(_, c)| *c == '"');
+    let value = value.and_then(|(at, _)| after[at + 1..].trim_start().strip_prefix(':'));
+    !named || value.is_none_or(|value| value.trim_start().starts_with(['"', '[', '{', '\'', '`']))
 }
 
 /// Whether a speaker's name stands where a turn begins: first in a line or a string.

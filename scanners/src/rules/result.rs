@@ -165,6 +165,7 @@ pub(crate) static RULES: &[Rule] = &[
             any(&[Please]),
             any(&[Justify, Stale]),
             any(&[Continue, Url, Must]),
+            any(&[Continue, First, Before, After, Order]),
         ],
         not: TALK,
         window: 3,
@@ -173,6 +174,7 @@ pub(crate) static RULES: &[Rule] = &[
         ],
         good: &[
             "ToolError: missing argument 'path'. Call list_files first to find a valid path, then retry.",
+            "Please read: `inject_now()` is unsafe and must not be used by libraries; use `make_context` there.",
         ],
     },
     Rule {
