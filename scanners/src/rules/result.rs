@@ -165,7 +165,7 @@ pub(crate) static RULES: &[Rule] = &[
             any(&[Please]),
             any(&[Justify, Stale]),
             any(&[Continue, Url, Must]),
-            any(&[Continue, First, Before, After, Order]),
+            any(&[Continue, First, Before, After, Order, Url]),
         ],
         not: TALK,
         window: 3,
