@@ -130,6 +130,10 @@ mod tests {
                 .iter()
                 .all(|(_, f)| f.code == "AT1017" && f.quote.starts_with('('))
         );
+        // However many others seem to be pieces as well.
+        let mut many = vec![tool("x", "Lists names, dates,"); 40];
+        many.extend(tools.iter().map(|tool| (*tool).clone()));
+        assert!(scan(&many.iter().collect::<Vec<_>>()).len() >= 3);
         let honest = [
             tool("a", "Returns rows. Part 1 of a large answer."),
             tool("b", "Returns rows. Part 2 of a large answer."),

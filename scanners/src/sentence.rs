@@ -324,7 +324,9 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
     let first = !lead.contains(|c: char| c.is_alphanumeric());
     let opened = before.ends_with(['(', '[', '<', '{', '"', '*', '>', '!', '@']);
     let near = colon.is_some_and(|at| sure || at < 12);
-    if greeted && (near || punctuated) {
+    // *For models, classes and fields* is a list.
+    let listed = !sure && before.ends_with(" for ") && after.starts_with(',');
+    if greeted && (near || punctuated) && !listed {
         return Mask::of(&[Sig::Vocative]);
     }
     // `[[assistant: …]]` is written for who looks for it.
