@@ -32,10 +32,7 @@ fn results() -> Vec<(String, bool)> {
 fn a_long_page_hides_no_injection() {
     let filler = "The harbour lay still that morning, and nobody was on the pier. ".repeat(48);
     let missed = |(text, found): &(String, bool)| {
-        // JSON in a page is no JSON any more.
-        *found
-            && !text.starts_with('{')
-            && !flagged(b'R', &format!("{filler}\n\n{text}\n\n{filler}"))
+        *found && !flagged(b'R', &format!("{filler}\n\n{text}\n\n{filler}"))
     };
     let missed: Vec<_> = results().into_iter().filter(missed).collect();
     assert!(missed.is_empty(), "{missed:#?}");
