@@ -94,6 +94,11 @@ fn weak_signs_are_shown_on_request() {
     assert_eq!(code(&scan(&["-"], &weak)), 0);
     let shown = text(&scan(&["-", "--sensitive"], &weak));
     assert!(shown.contains("AT1019"), "{shown}");
+    for severity in ["low", "info"] {
+        let fails = scan(&["-", "--fail-on", severity], &weak);
+        assert_eq!(code(&fails), 1, "{severity}");
+        assert!(text(&fails).contains("AT1019"), "{}", text(&fails));
+    }
 }
 
 #[test]

@@ -228,6 +228,13 @@ pub static CODES: &[Code] = &[
         &["MCP03", "SAFE-T1402", "SAFE-T1004"],
     ),
     code(
+        "AT1106",
+        "not fully scanned",
+        "A text is encoded more than four times over. What it says at last was not read.",
+        "Decode it by hand, or treat it as hostile.",
+        &["MCP03", "SAFE-T1402"],
+    ),
+    code(
         "AT1201",
         "a result speaks to the model",
         "The text addresses an assistant and asks it to act.",

@@ -119,14 +119,17 @@ fn name(tool: &Value) -> &str {
 
 /// Whether two servers are versions, ports or relatives, as far as their names tell.
 fn related(one: &str, other: &str) -> bool {
+    // What comes behind a colon or a dash is a subtitle.
     let own = |name: &str| {
-        words(name)
+        let end = name.find([':', '–', '—']).or_else(|| name.find(" - "));
+        words(&name[..end.unwrap_or(name.len())])
             .into_iter()
             .filter(|word| !GENERIC.contains(&word.as_str()))
             .collect::<BTreeSet<_>>()
     };
+    // A word in common makes no relative: `github-helper` can be anybody's.
     let (one, other) = (own(one), own(other));
-    one.intersection(&other).next().is_some()
+    !one.is_empty() && one == other
 }
 
 /// A name without case, order and decorations.
@@ -181,10 +184,10 @@ impl Words {
     fn near(&self, other: &Self) -> bool {
         self.name.intersection(&other.name).next().is_some()
             || self.name.iter().any(|one| {
-                other
-                    .name
-                    .iter()
-                    .any(|two| one.len() > 5 && two.len() > 5 && one[..5] == two[..5])
+                let long = |word: &str| word.chars().nth(5).is_some();
+                let alike = |two: &String| one.chars().take(5).eq(two.chars().take(5));
+                let mut others = other.name.iter().filter(|two| long(two));
+                long(one) && others.any(alike)
             })
     }
 }
@@ -225,6 +228,26 @@ mod tests {
             "Get stock prices for a ticker symbol."
         ));
         assert!(!copied("github", "get_issue", "Get an issue."));
+        assert!(copied(
+            "market-helper",
+            "Get_Stock_Prices",
+            "Get stock prices for a ticker symbol."
+        ));
+        assert!(!copied(
+            "mcp-server-market: A market MCP server",
+            "Get_Stock_Prices",
+            "Get stock prices for a ticker symbol."
+        ));
+    }
+
+    #[test]
+    fn names_in_any_script_are_compared() {
+        let tool =
+            |name: &str| json!({"name": name, "description": "Ищет в каталоге книг по названию."});
+        let copied = |one: &str, two: &str| copies(None, &tool(one), "x", &[tool(two)]).is_some();
+        assert!(copied("поисковик", "поисков"));
+        assert!(!copied("поиск", "aпоиск"));
+        assert!(!copied("ééééé", "abcdefé"));
     }
 
     #[test]

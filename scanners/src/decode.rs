@@ -1,5 +1,6 @@
 //! Text that stands encoded in another: base64, hexadecimal, percent, escapes, tag characters,
-//! rot13. Bounded: each byte is read once for each encoding, and at most two deep.
+//! rot13. Each byte is read once for each encoding, and what is decoded is shorter than what it
+//! was made from: no bound is needed but that on how often.
 
 /// A text that was decoded, and the bytes it stands in.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,9 +14,6 @@ pub(crate) struct Decoded {
 
 /// The shortest run that can hold a sentence, in characters of base64.
 const SHORTEST: usize = 24;
-/// No more than this is decoded of one run, and this many runs of one text.
-const LONGEST: usize = 64 << 10;
-const MOST: usize = 256;
 
 /// What is encoded in a text.
 pub(crate) fn all(raw: &str) -> Vec<Decoded> {
@@ -54,11 +52,7 @@ fn runs(raw: &str, out: &mut Vec<Decoded>) {
             end = next;
         }
         at = end;
-        if out.len() >= MOST {
-            return;
-        }
-        let cut = end.min(start + LONGEST);
-        let run: Vec<u8> = bytes[start..cut]
+        let run: Vec<u8> = bytes[start..end]
             .iter()
             .copied()
             .filter(|b| !b.is_ascii_whitespace())
@@ -80,7 +74,7 @@ fn runs(raw: &str, out: &mut Vec<Decoded>) {
 
 /// Where a block of base64 ends if it goes on in the next line.
 fn continued(bytes: &[u8], at: usize, so_far: usize) -> Option<usize> {
-    if !(40..=LONGEST).contains(&so_far) {
+    if so_far < 40 {
         return None;
     }
     let mut next = at;
@@ -157,7 +151,7 @@ fn percent(raw: &str, out: &mut Vec<Decoded>) {
         let mut plain = Vec::new();
         let mut count = 0;
         let mut next = start;
-        while next < bytes.len() && next - start < LONGEST {
+        while next < bytes.len() {
             if let Some((byte, end)) = unit(bytes, next) {
                 plain.extend_from_slice(byte.encode_utf8(&mut [0; 4]).as_bytes());
                 count += 1;
@@ -177,7 +171,6 @@ fn percent(raw: &str, out: &mut Vec<Decoded>) {
         }
         // Data in a link is encoded as well; what matters is written in words.
         if count >= 6
-            && out.len() < MOST
             && let Some(text) = text(plain)
             && wordy(&text)
         {
@@ -232,8 +225,7 @@ fn tags(raw: &str, out: &mut Vec<Decoded>) {
                 if let Some((start, end, text)) = run.take()
                     // Flags of countries are written this way too.
                     && text.len() >= 8
-                    && out.len() < MOST
-                    && let Ok(text) = String::from_utf8(text)
+                            && let Ok(text) = String::from_utf8(text)
                 {
                     out.push(Decoded {
                         start,

@@ -73,13 +73,13 @@ pub struct Finding {
     /// The server, where one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// The tool, where it is about one.
+    /// The tool, where it is about one; its name is cut after 256 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The kind of text.
     pub place: Place,
     /// JSON pointer of the string (RFC 6901), from the tool or message that was given; empty
-    /// where that was a bare text.
+    /// where that was a bare text. Keys of more than 200 bytes are cut and end in `…`.
     pub pointer: String,
     /// First byte of the place in the string as it was, escapes of JSON resolved.
     pub start: usize,

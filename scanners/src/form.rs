@@ -114,7 +114,7 @@ fn word(
     };
     if let Some(scheme) = trimmed.find("://") {
         let host = &trimmed[scheme + 3..];
-        if scheme > 1 && host.len() > 3 && !documentation(host) {
+        if scheme > 1 && host.len() > 3 && !nobodys(host) {
             let from = trimmed[..scheme]
                 .rfind(|c: char| !c.is_ascii_alphabetic())
                 .map_or(0, |i| i + 1);
@@ -155,14 +155,13 @@ fn word(
     }
 }
 
-/// Hosts that documentation is on: links to them are not where data goes.
-fn documentation(host: &str) -> bool {
-    let host = host.split(['/', '?', ':']).next().unwrap_or(host);
-    host.starts_with("docs.")
-        || host.starts_with("doc.")
-        || host == "localhost"
-        || host == "127.0.0.1"
-        || host.ends_with("json-schema.org")
+/// Hosts that are nobody's: links to them are not where data goes. Any other name can be had by
+/// anybody, `docs.evil.example` as well.
+fn nobodys(address: &str) -> bool {
+    let authority = address.split(['/', '?', '#']).next().unwrap_or(address);
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    let host = host.split(':').next().unwrap_or(host);
+    matches!(host, "localhost" | "127.0.0.1" | "json-schema.org")
 }
 
 /// An IBAN, a number of an account, an address of a wallet.
@@ -362,6 +361,14 @@ mod tests {
             found("don't use 'fetch' tool"),
             [(Sig::Literal, "fetch".into()), (Sig::Ident, "fetch".into())]
         );
-        assert_eq!(found("docs at https://docs.vendor.example/x"), []);
+        assert_eq!(found("at http://localhost:80/x"), []);
+        assert_eq!(found("at https://json-schema.org/draft"), []);
+        for address in [
+            "https://docs.evil.example/",
+            "https://evil-json-schema.org",
+            "https://localhost:x@evil.example",
+        ] {
+            assert_eq!(found(address)[0].0, Sig::Url, "{address}");
+        }
     }
 }

@@ -10,8 +10,8 @@ pub(crate) struct Region {
     pub(crate) end: usize,
 }
 
-/// No more regions than this are looked at in one text, and no more bytes of one.
-const MOST: usize = 512;
+/// No more than this is taken of a comment or element that is never closed, or of what comes
+/// after a gap; and of an opening tag.
 const LONGEST: usize = 4 << 10;
 
 /// What tells that an element is not displayed, in its opening tag.
@@ -36,30 +36,33 @@ const UNSEEN: [&str; 14] = [
 pub(crate) fn regions(raw: &str) -> Vec<Region> {
     let mut out = Vec::new();
     let bytes = raw.as_bytes();
+    let mut comments = Ends::new(b"-->");
+    let mut elements = Ends::new(b"</");
     let mut at = 0;
     while let Some(found) = bytes[at..].iter().position(|b| matches!(b, b'<' | b'[')) {
         let start = at + found;
         at = start + 1;
-        if out.len() >= MOST {
-            return out;
-        }
-        let rest = &bytes[start..(start + LONGEST).min(bytes.len())];
+        let rest = &bytes[start..];
+        let unclosed = bytes.len().min(start + LONGEST);
         if rest.starts_with(b"<!--") {
-            let length = find(rest, b"-->").map_or(rest.len(), |end| end + 3);
-            out.push(region(raw, start + 4, start + length));
-            at = start + length;
+            let end = comments.after(bytes, start).map(|end| end + 3);
+            at = end.unwrap_or(unclosed);
+            out.push(region(raw, start + 4, at));
         } else if rest.starts_with(b"[//]: #") || rest.starts_with(b"[comment]: #") {
             let length = rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
-            out.push(region(raw, start + 7, start + length));
             at = start + length;
+            out.push(region(raw, start + 7, at));
         } else if rest[0] == b'<' && rest.get(1).is_some_and(u8::is_ascii_alphabetic) {
-            let tag = rest.iter().take(400).position(|b| *b == b'>');
+            // Another tag begins where this one did not end: each byte is looked at once.
+            let mut tag = rest.iter().take(LONGEST).skip(1);
+            let tag = tag.position(|b| matches!(b, b'>' | b'<')).map(|at| at + 1);
             if let Some(tag) = tag
+                && rest[tag] == b'>'
                 && unseen(&rest[..tag])
             {
-                let length = find(&rest[tag..], b"</").map_or(rest.len(), |end| tag + end);
-                out.push(region(raw, start + tag + 1, start + length));
-                at = start + length;
+                let end = elements.after(bytes, start + tag);
+                at = end.unwrap_or(unclosed).max(start + tag + 1);
+                out.push(region(raw, start + tag + 1, at));
             }
         }
     }
@@ -67,9 +70,31 @@ pub(crate) fn regions(raw: &str) -> Vec<Region> {
     out
 }
 
+/// Where a mark stands next. A mark that is nowhere is looked for once.
+struct Ends {
+    mark: &'static [u8],
+    none: bool,
+}
+
+impl Ends {
+    fn new(mark: &'static [u8]) -> Self {
+        Self { mark, none: false }
+    }
+
+    fn after(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
+        if self.none {
+            return None;
+        }
+        let found = find(&bytes[at..], self.mark).map(|found| at + found);
+        self.none = found.is_none();
+        found
+    }
+}
+
 /// Text after so many blanks or empty lines that it is out of sight.
 fn pushed_away(raw: &str, out: &mut Vec<Region>) {
     let bytes = raw.as_bytes();
+    let mut gaps: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         if !bytes[at].is_ascii_whitespace() {
@@ -83,10 +108,15 @@ fn pushed_away(raw: &str, out: &mut Vec<Region>) {
             at += 1;
         }
         let blanks = at - start - lines;
-        if (lines >= 20 || (lines == 0 && blanks >= 120)) && at < bytes.len() && out.len() < MOST {
-            out.push(region(raw, at, (at + LONGEST).min(bytes.len())));
+        if (lines >= 20 || (lines == 0 && blanks >= 120)) && at < bytes.len() {
+            // What comes after the next gap is not said twice.
+            if let Some(last) = gaps.last_mut() {
+                *last = (last.0, last.1.min(start));
+            }
+            gaps.push((at, bytes.len().min(at + LONGEST)));
         }
     }
+    out.extend(gaps.into_iter().map(|(start, end)| region(raw, start, end)));
 }
 
 fn unseen(tag: &[u8]) -> bool {
@@ -193,6 +223,24 @@ mod tests {
         assert_eq!(hidden("[//]: # (note)\nx"), [" (note)"]);
         assert_eq!(hidden(&format!("a{}b", "\n".repeat(30))), ["b"]);
         assert!(hidden("<p class=\"x\">shown</p>").is_empty());
+        let style = format!("<p class=\"{}\" hidden>b</p>", "x".repeat(1000));
+        assert_eq!(hidden(&style), ["b"]);
+        let long = format!("<!--{}-->", "x".repeat(10_000));
+        assert_eq!(hidden(&long)[0].len(), 10_003);
+    }
+
+    #[test]
+    fn many_comments_are_no_way_out() {
+        let text = format!("{}<!-- last -->", "<!-- x -->".repeat(2000));
+        assert_eq!(hidden(&text).last(), Some(&" last -->"));
+    }
+
+    /// With work for each opening that grows with the text this would not end.
+    #[test]
+    fn what_is_never_closed_costs_little() {
+        for piece in ["<a", "<!--", "<p hidden>", "<p hidden", "[//]: #"] {
+            let _ = regions(&piece.repeat(4_000_000 / piece.len()));
+        }
     }
 
     #[test]

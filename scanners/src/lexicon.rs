@@ -1,7 +1,7 @@
 //! Words by what they do in a sentence: `lexicon.txt`, compiled to two automata.
 //!
-//! One knows every entry; the other only those that injections in results cannot do without
-//! (*anchors*), so that a result of megabytes is read once, and closely only around them.
+//! One knows every entry; the other only those of which injections in results cannot do without
+//! some (*anchors*), so that a result of megabytes is read once, and closely only around them.
 
 use crate::signal::{Mask, Sig};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -36,7 +36,7 @@ struct Entry {
     rest: Vec<String>,
 }
 
-/// Classes whose words make a part of a result worth a closer look.
+/// Classes that an injection in a result has a word of; see [`Lexicon::anchors`].
 const ANCHORS: Mask = Mask::of(&[
     Sig::Ai,
     Sig::Agent,
@@ -49,10 +49,19 @@ const ANCHORS: Mask = Mask::of(&[
     Sig::Regardless,
     Sig::Turn,
     Sig::Override,
+    Sig::Ignore,
     Sig::Continue,
     Sig::Able,
     Sig::Reading,
     Sig::Step,
+    // What only counts together with others.
+    Sig::Please,
+    Sig::Quiet,
+    Sig::Neg,
+    Sig::Nothing,
+    Sig::Tell,
+    Sig::Secret,
+    Sig::Context,
 ]);
 
 impl Lexicon {
@@ -123,21 +132,13 @@ impl Lexicon {
         for ((word, _), (entry, mask)) in words {
             let head = word.split("~ ").next().unwrap_or(word);
             if mask.meets(ANCHORS) {
-                // The automaton of anchors reads the text as it is written.
-                let mut spellings = vec![head.to_owned()];
-                let capital = capitalised(head);
-                if !head.is_ascii() && capital != head {
-                    spellings.push(capital);
-                }
-                for spelling in spellings {
-                    anchor_patterns.push(spelling);
-                    anchor_entries.push(Entry {
-                        sigs: Vec::new(),
-                        open_start: entry.open_start,
-                        open_end: entry.open_end,
-                        rest: Vec::new(),
-                    });
-                }
+                anchor_patterns.push(head.to_owned());
+                anchor_entries.push(Entry {
+                    sigs: entry.sigs.clone(),
+                    open_start: entry.open_start,
+                    open_end: entry.open_end,
+                    rest: Vec::new(),
+                });
             }
             patterns.push(head.to_owned());
             entries.push(entry);
@@ -167,20 +168,21 @@ impl Lexicon {
         }
     }
 
-    /// Where the next anchor is at or after `from`.
-    pub(crate) fn anchor(&self, text: &str, from: usize) -> Option<(usize, usize)> {
-        let mut from = from;
-        while let Some(found) = self.anchors.find(&text.as_bytes()[from..]) {
-            let (start, end) = (from + found.start(), from + found.end());
+    /// The classes of the anchors in a text, which is one as for [`Lexicon::tokens`].
+    pub(crate) fn anchors(&self, text: &str) -> Mask {
+        let mut mask = Mask::EMPTY;
+        for found in self.anchors.find_overlapping_iter(text) {
             let entry = &self.anchor_entries[found.pattern().as_usize()];
-            if entry.fits(text, start, end).is_some() {
-                return Some((start, end));
+            if entry.fits(text, found.start(), found.end()).is_some() {
+                mask = entry.sigs.iter().fold(mask, |mask, sig| mask.with(*sig));
             }
-            from = start + 1;
         }
-        None
+        mask
     }
 }
+
+/// The longest ending of a word of which only the beginning is given, in bytes.
+const ENDING: usize = 24;
 
 impl Entry {
     /// Where the entry ends if it stands here as it should: as a word of its own.
@@ -194,9 +196,10 @@ impl Entry {
         }
         let mut end = end;
         for part in &self.rest {
-            let word_end = end + text.get(end..)?.find([' ', '.', ',', '\n'])?;
+            let ends = |byte: &u8| matches!(byte, b' ' | b'.' | b',' | b'\n');
+            let word_end = end + bytes[end..].iter().take(ENDING + 1).position(ends)?;
             let next = text.get(word_end..)?.strip_prefix(' ')?;
-            if word_end - end > 24 || !next.starts_with(part.as_str()) {
+            if !next.starts_with(part.as_str()) {
                 return None;
             }
             end = word_end + 1 + part.len();
@@ -216,14 +219,6 @@ fn automaton(patterns: &[String], kind: AhoCorasickKind) -> AhoCorasick {
             AhoCorasick::new(std::iter::empty::<&str>())
                 .unwrap_or_else(|_| unreachable!("an empty automaton can be built"))
         })
-}
-
-fn capitalised(word: &str) -> String {
-    let mut chars = word.chars();
-    match chars.next() {
-        Some(first) => first.to_uppercase().chain(chars).collect(),
-        None => String::new(),
-    }
 }
 
 /// Whether a byte may be part of a longer word.
@@ -256,4 +251,28 @@ pub(crate) fn word_char(c: char) -> bool {
 /// that are written on (Hangul).
 fn ideographic(c: Option<char>) -> bool {
     c.is_some_and(|c| matches!(u32::from(c), 0x3040..=0x30ff | 0x3400..=0x9fff | 0xac00..=0xd7af | 0xf900..=0xfaff))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_anchor_may_begin_like_another() {
+        let anchors = |text: &str| Lexicon::get().anchors(text);
+        assert!(anchors("for all agents").has(Sig::Agent));
+        assert!(anchors("the ai agentx").has(Sig::Ai));
+        assert!(anchors("to language models").has(Sig::Ai));
+        assert!(!anchors("agentsx").has(Sig::Agent));
+        assert!(anchors("искусственным интеллектом").has(Sig::Ai));
+    }
+
+    /// A beginning whose next word never comes is not looked for to the end of the text each time.
+    #[test]
+    fn a_word_that_does_not_end_costs_little() {
+        let text = "языков!".repeat(100_000);
+        let mut tokens = Vec::new();
+        Lexicon::get().tokens(&text, &mut tokens);
+        assert!(tokens.iter().all(|token| token.sig != Sig::Ai));
+    }
 }

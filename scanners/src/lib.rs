@@ -6,6 +6,7 @@
 //! - [`walk`]: the strings of a tool, with their JSON pointers
 //! - [`view`], [`hidden`], [`decode`]: what a string says once nothing hides it, with the way
 //!   back to its bytes
+//! - [`stretch`]: which parts of a long string are read closely
 //! - [`lexicon`], [`form`], [`signal`], [`sequence`], [`sentence`]: weak signals, and how they stand together
 //! - [`rules`]: which of them together are reported
 //! - [`params`]: parameters that carry context out
@@ -35,6 +36,7 @@ mod scan;
 mod sentence;
 mod sequence;
 mod signal;
+mod stretch;
 mod text;
 mod view;
 mod walk;

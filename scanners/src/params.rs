@@ -129,9 +129,9 @@ pub(crate) fn scan<'a>(tool: &Value, strings: &'a [Named<'a>]) -> Vec<&'a Named<
     .to_lowercase();
     strings
         .iter()
-        .filter(|named| named.place == Place::Name && named.pointer.starts_with("/inputSchema/"))
+        .filter(|named| named.place == Place::Name && named.parameter.is_some())
         .filter(|named| {
-            let schema = tool.pointer(&named.pointer);
+            let schema = named.parameter;
             let said = schema
                 .and_then(|s| s.get("description"))
                 .and_then(Value::as_str)
@@ -251,7 +251,7 @@ mod tests {
 
     fn found(tool: &Value) -> Vec<String> {
         let strings = walk::strings(tool);
-        scan(tool, &strings)
+        scan(tool, &strings.all)
             .into_iter()
             .map(|named| named.text.to_owned())
             .collect()

@@ -7,9 +7,6 @@ use crate::text::{self, About};
 use crate::view::View;
 use serde_json::Value;
 
-/// More pieces are not joined.
-const MOST: usize = 32;
-
 /// A description that seems to be a piece.
 struct Piece {
     /// Position of the tool.
@@ -26,7 +23,6 @@ pub(crate) fn scan(tools: &[&Value]) -> Vec<(usize, Finding)> {
         .iter()
         .enumerate()
         .filter_map(|(i, tool)| piece(i, tool))
-        .take(MOST)
         .collect();
     if pieces.len() < 2 {
         return Vec::new();
@@ -38,7 +34,7 @@ pub(crate) fn scan(tools: &[&Value]) -> Vec<(usize, Finding)> {
         .collect();
     let about = About {
         place: Place::Description,
-        pointer: "/description",
+        field: false,
         own: &|_| false,
     };
     let found = text::scan(&joined.join(" "), about);
@@ -55,6 +51,7 @@ pub(crate) fn scan(tools: &[&Value]) -> Vec<(usize, Finding)> {
             let text = description(tools[piece.tool]);
             let finding = Finding {
                 code: "AT1017",
+                pointer: "/description".into(),
                 title: crate::codes::title("AT1017"),
                 start: piece.start,
                 end: text.len(),
@@ -77,7 +74,7 @@ fn description(tool: &Value) -> &str {
 /// not end.
 fn piece(tool: usize, value: &Value) -> Option<Piece> {
     let text = description(value);
-    if text.is_empty() || text.len() > 16 << 10 {
+    if text.is_empty() {
         return None;
     }
     let view = View::of(text, 0, false);
@@ -133,6 +130,10 @@ mod tests {
                 .iter()
                 .all(|(_, f)| f.code == "AT1017" && f.quote.starts_with('('))
         );
+        // However many others seem to be pieces as well.
+        let mut many = vec![tool("x", "Lists names, dates,"); 40];
+        many.extend(tools.iter().map(|tool| (*tool).clone()));
+        assert!(scan(&many.iter().collect::<Vec<_>>()).len() >= 3);
         let honest = [
             tool("a", "Returns rows. Part 1 of a large answer."),
             tool("b", "Returns rows. Part 2 of a large answer."),

@@ -6,7 +6,7 @@ use crate::finding::{Confidence, Finding, Place, Severity, escaped};
 use crate::params;
 use crate::pieces;
 use crate::text::{self, About};
-use crate::walk::{self, Named};
+use crate::walk::{self, Named, Strings};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -56,7 +56,7 @@ fn of_name(
         severity: Severity::Medium,
         confidence: Confidence::Medium,
         server: server.map(str::to_owned),
-        tool: Some(name.to_owned()),
+        tool: Some(short(name).to_owned()),
         place: Place::Name,
         pointer: "/name".into(),
         start: 0,
@@ -71,22 +71,23 @@ fn of_name(
 #[must_use]
 pub fn definition(server: Option<&str>, value: &Value) -> Vec<Finding> {
     let strings = walk::strings(value);
-    let own = own_names(value, &strings);
+    let own = own_names(value, &strings.all);
     let is_own = |name: &str| own.contains(name);
     let mut found = Vec::new();
-    for named in &strings {
+    for named in &strings.all {
         let about = About {
             place: named.place,
-            pointer: &named.pointer,
+            field: named.field,
             own: &is_own,
         };
-        found.extend(text::scan(named.text, about));
-        if named.pointer.ends_with("/$ref") {
-            found.extend(reference(named));
+        let mut here = text::scan(named.text, about);
+        if named.key == "$ref" {
+            here.extend(reference(named));
         }
+        found.extend(placed(here, named, &strings));
     }
-    for named in params::scan(value, &strings) {
-        found.push(Finding {
+    for named in params::scan(value, &strings.all) {
+        let finding = Finding {
             code: "AT1020",
             title: codes::title("AT1020"),
             severity: Severity::Medium,
@@ -94,17 +95,18 @@ pub fn definition(server: Option<&str>, value: &Value) -> Vec<Finding> {
             server: None,
             tool: None,
             place: Place::Name,
-            pointer: named.pointer.clone(),
+            pointer: String::new(),
             start: 0,
             end: named.text.len(),
             quote: escaped(named.text),
             decoded: None,
-        });
+        };
+        found.extend(placed(vec![finding], named, &strings));
     }
     let name = value.get("name").and_then(Value::as_str);
     for finding in &mut found {
         finding.server = server.map(str::to_owned);
-        finding.tool = name.map(str::to_owned);
+        finding.tool = name.map(|name| short(name).to_owned());
     }
     found
 }
@@ -119,33 +121,49 @@ pub fn server(server: Option<&str>, tools: &[&Value]) -> Vec<(usize, Finding)> {
         finding.tool = tools[*tool]
             .get("name")
             .and_then(Value::as_str)
-            .map(str::to_owned);
+            .map(|name| short(name).to_owned());
     }
     found
+}
+
+/// A name, cut after 256 bytes: it is in every finding.
+fn short(name: &str) -> &str {
+    let end = (0..=name.len().min(256)).rev();
+    let end = end.filter(|at| name.is_char_boundary(*at)).max();
+    &name[..end.unwrap_or(0)]
 }
 
 /// Scans a text that came from outside: a tool's result, a resource, a prompt's message, an
 /// error. `pointer` leads to it in its message.
 #[must_use]
 pub fn result(pointer: &str, raw: &str) -> Vec<Finding> {
-    text::scan(
-        raw,
-        About {
-            place: Place::Result,
-            pointer,
-            own: &|_| false,
-        },
-    )
+    let about = About {
+        place: Place::Result,
+        field: false,
+        own: &|_| false,
+    };
+    let mut found = text::scan(raw, about);
+    for finding in &mut found {
+        pointer.clone_into(&mut finding.pointer);
+    }
+    found
 }
 
 /// Scans all strings of a message's `result` or `error`, however deep.
 #[must_use]
 pub fn message(value: &Value) -> Vec<Finding> {
-    let strings = walk::strings(value);
-    strings
-        .iter()
-        .flat_map(|named| result(&named.pointer, named.text))
-        .collect()
+    let strings = walk::message(value);
+    let found = |named: &Named<'_>| placed(result("", named.text), named, &strings);
+    strings.all.iter().flat_map(found).collect()
+}
+
+/// What is found in a string, with its pointer.
+fn placed(found: Vec<Finding>, named: &Named<'_>, strings: &Strings<'_>) -> Vec<Finding> {
+    let at = |finding| Finding {
+        pointer: strings.pointer(named),
+        ..finding
+    };
+    found.into_iter().map(at).collect()
 }
 
 /// Names that a definition uses of itself: its own and those of its parameters.
@@ -191,7 +209,7 @@ fn reference(named: &Named<'_>) -> Option<Finding> {
         server: None,
         tool: None,
         place: Place::Value,
-        pointer: named.pointer.clone(),
+        pointer: String::new(),
         start: 0,
         end: target.len(),
         quote: escaped(target),
@@ -205,7 +223,7 @@ fn reference(named: &Named<'_>) -> Option<Finding> {
 pub fn signals(raw: &str, place: Place) -> String {
     let about = About {
         place,
-        pointer: "",
+        field: false,
         own: &|_| false,
     };
     text::signals(raw, about)

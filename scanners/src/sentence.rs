@@ -1,7 +1,7 @@
 //! Sentences, and the signals in each: words, forms, and how they stand together.
 
 use crate::form;
-use crate::lexicon::{Lexicon, Token};
+use crate::lexicon::{Lexicon, Token, word_char};
 use crate::sequence::SEQUENCES;
 use crate::signal::{Mask, Sig};
 use crate::view::View;
@@ -13,6 +13,25 @@ pub(crate) struct Sentence {
     pub(crate) end: u32,
     /// All that was seen in it.
     pub(crate) mask: Mask,
+    /// The same without what an attacker is said to do.
+    pub(crate) told: Mask,
+    /// The same without what is quoted.
+    pub(crate) bare: Mask,
+    /// Whether what is quoted in it is only cited.
+    pub(crate) cited: bool,
+}
+
+/// Words in quotation marks, by their bytes in the view.
+#[derive(Clone, Copy)]
+struct Quote {
+    start: u32,
+    end: u32,
+}
+
+impl Quote {
+    fn holds(&self, token: &Token) -> bool {
+        self.start <= token.start && token.end <= self.end
+    }
 }
 
 /// Verbs for what can be done with tools.
@@ -42,6 +61,7 @@ pub(crate) fn read(view: &View, own: &dyn Fn(&str) -> bool) -> Vec<Sentence> {
     Lexicon::get().tokens(&view.text, &mut tokens);
     form::tokens(&view.text, own, &mut tokens);
     tokens.sort_unstable_by_key(|token| (token.start, token.end));
+    let quotes = quotes(view, &tokens);
     let mut sentences = Vec::with_capacity(view.breaks.len());
     let mut rest = &tokens[..];
     let mut start = 0;
@@ -51,17 +71,124 @@ pub(crate) fn read(view: &View, own: &dyn Fn(&str) -> bool) -> Vec<Sentence> {
         let (here, after) = rest.split_at(count);
         rest = after;
         if !here.is_empty() {
-            kept.clear();
-            kept.extend_from_slice(here);
+            let mut of = |keep: &dyn Fn(&Token) -> bool| {
+                kept.clear();
+                kept.extend(here.iter().filter(|token| keep(token)));
+                signals(view, start, *end, &mut kept)
+            };
+            let mask = of(&|_| true);
+            let inside = within(&quotes, start, *end);
+            let free = |token: &Token| !inside.iter().any(|quote| quote.holds(token));
+            let acts =
+                |token: &Token| !ACTIONS.has(token.sig) || !governed(&view.text, token, here);
+            let attack = mask.has(Sig::Attack);
+            let told = if attack { of(&acts) } else { mask };
+            let bare = match inside.is_empty() {
+                true => told,
+                false => of(&|token| free(token) && (!attack || acts(token))),
+            };
             sentences.push(Sentence {
                 start,
                 end: *end,
-                mask: signals(view, start, *end, &mut kept),
+                mask,
+                told,
+                bare,
+                cited: false,
             });
         }
         start = *end;
     }
+    cite(&mut sentences, &quotes);
     sentences
+}
+
+/// The longest quotation, in bytes. Beyond it a mark is taken for a stray one.
+const LONGEST_QUOTE: u32 = 1000;
+/// A quotation of a word or two cites nobody, in bytes.
+const SHORTEST_QUOTE: u32 = 14;
+
+/// Quotations that tell somebody to do something.
+fn quotes(view: &View, tokens: &[Token]) -> Vec<Quote> {
+    let mut out = Vec::new();
+    let mut open: Option<u32> = None;
+    for (at, _) in view.text.match_indices('"') {
+        let mark = at as u32;
+        if view.is_structure(mark) {
+            // A quotation does not reach out of the string that it is in.
+            open = None;
+            continue;
+        }
+        let before = view.text.get(..at).and_then(|t| t.chars().next_back());
+        // After `=` stands the value of an attribute.
+        let opens = before.is_none_or(|c| !word_char(c) && c != '=');
+        match open.filter(|from| mark - from <= LONGEST_QUOTE) {
+            Some(start) => {
+                out.push(Quote { start, end: mark });
+                open = None;
+            }
+            None => open = opens.then_some(mark),
+        }
+    }
+    let orders = |quote: &Quote, what: Mask| {
+        let from = tokens.partition_point(|token| token.start < quote.start);
+        let mut inside = tokens[from..].iter();
+        let mut inside = inside.by_ref().take_while(|token| token.start < quote.end);
+        quote.end - quote.start > SHORTEST_QUOTE
+            && inside.any(|token| what.has(token.sig) && quote.holds(token))
+    };
+    out.retain(|quote| orders(quote, ACTIONS.with(Sig::Override)));
+    // Single quotes, as `form` found them.
+    let literals = tokens.iter().filter(|token| token.sig == Sig::Literal);
+    let literals = literals.map(|token| Quote {
+        start: token.start,
+        end: token.end,
+    });
+    out.extend(literals.filter(|quote| orders(quote, Mask::of(&[Sig::Override]))));
+    out.sort_unstable_by_key(|quote| quote.start);
+    out
+}
+
+/// Quotations of which a part is in a sentence.
+fn within(quotes: &[Quote], start: u32, end: u32) -> &[Quote] {
+    let last = quotes.partition_point(|quote| quote.start < end);
+    let first = quotes[..last].partition_point(|quote| quote.end <= start);
+    &quotes[first..last]
+}
+
+/// Marks sentences whose quotations are cited: somebody attacks, or somebody is quoted, in the
+/// words around them, and these speak to no model.
+fn cite(sentences: &mut [Sentence], quotes: &[Quote]) {
+    for quote in quotes {
+        let last = sentences.partition_point(|sentence| sentence.start < quote.end);
+        let first = sentences[..last].partition_point(|sentence| sentence.end <= quote.start);
+        let around = &mut sentences[first..last];
+        let outside = around.iter().fold(Mask::EMPTY, |all, s| all.and(s.bare));
+        if outside.meets(CITING) && !outside.has(Sig::Vocative) {
+            around.iter_mut().for_each(|sentence| sentence.cited = true);
+        }
+    }
+}
+
+const CITING: Mask = Mask::of(&[Sig::Attack, Sig::Cite, Sig::Example]);
+
+/// How far what an attacker is said to do goes, in bytes.
+const GOVERNED: u32 = 120;
+
+/// Whether a verb tells what an attacker does: *attackers may tell it to send all mail*.
+fn governed(text: &str, verb: &Token, tokens: &[Token]) -> bool {
+    let near = |token: &&Token| token.end <= verb.start && verb.start - token.end < GOVERNED;
+    let mut attackers = tokens
+        .iter()
+        .filter(|token| token.sig == Sig::Attack)
+        .filter(near);
+    attackers.any(|attacker| {
+        let between = text.get(attacker.end as usize..verb.start as usize);
+        let parted = between.is_none_or(|between| between.contains([':', ';', '"', '：', '；']));
+        let asked = tokens.iter().any(|token| {
+            token.sig == Sig::Please && attacker.end <= token.start && token.end <= verb.start
+        });
+        !parted && !asked
+    })
 }
 
 /// The signals of one sentence, whose tokens these are.
@@ -69,7 +196,9 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
     drop_examples(&view.text, tokens);
     drop_negated(&view.text, tokens);
     tokens.retain(|token| match token.sig {
-        Sig::Turn => spoken(view, *token),
+        // `"role": "user"` in JSON is a record of a turn, and none.
+        Sig::Turn => spoken(view, *token) && !view.is_structure(token.start),
+        Sig::Key => tells(&view.text, *token),
         // The id of a conversation tells nothing of what was said.
         Sig::Context => !named_only(&view.text, *token),
         _ => true,
@@ -111,7 +240,7 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
             _ => {}
         }
     }
-    if mask.meets(ACTIONS.with(Sig::Override)) && quoted(&view.text, start, end, tokens) {
+    if mask.meets(ACTIONS.with(Sig::Override)) && quoted(view, start, end, tokens) {
         mask = mask.with(Sig::Quoted);
     }
     mask
@@ -195,7 +324,9 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
     let first = !lead.contains(|c: char| c.is_alphanumeric());
     let opened = before.ends_with(['(', '[', '<', '{', '"', '*', '>', '!', '@']);
     let near = colon.is_some_and(|at| sure || at < 12);
-    if greeted && (near || punctuated) {
+    // *For models, classes and fields* is a list.
+    let listed = !sure && before.ends_with(" for ") && after.starts_with(',');
+    if greeted && (near || punctuated) && !listed {
         return Mask::of(&[Sig::Vocative]);
     }
     // `[[assistant: …]]` is written for who looks for it.
@@ -270,6 +401,20 @@ fn named_only(text: &str, token: Token) -> bool {
     ]
     .iter()
     .any(|word| after.starts_with(word))
+}
+
+/// Whether a member named for a model holds a text: `"llm_requests": 12` tells it nothing.
+fn tells(text: &str, key: Token) -> bool {
+    let named = text.as_bytes().get(key.start as usize) == Some(&b'"');
+    // The closing mark may be the last of the entry.
+    let from = (key.end as usize)
+        .saturating_sub(1)
+        .max(key.start as usize + 1);
+    let after = text.get(from..).unwrap_or("");
+    let mut signs = after.char_indices().take(64);
+    let value = signs.find(|(_, c)| *c == '"');
+    let value = value.and_then(|(at, _)| after[at + 1..].trim_start().strip_prefix(':'));
+    !named || value.is_none_or(|value| value.trim_start().starts_with(['"', '[', '{', '\'', '`']))
 }
 
 /// Whether a speaker's name stands where a turn begins: first in a line or a string.
@@ -368,10 +513,11 @@ fn inflected(verb: &str) -> bool {
 }
 
 /// Whether verbs stand within quotation marks that hold several words.
-fn quoted(text: &str, start: u32, end: u32, tokens: &[Token]) -> bool {
-    let sentence = text.get(start as usize..end as usize).unwrap_or("");
+fn quoted(view: &View, start: u32, end: u32, tokens: &[Token]) -> bool {
+    let sentence = view.text.get(start as usize..end as usize).unwrap_or("");
     let mut open = None;
-    for (at, _) in sentence.match_indices('"') {
+    let marks = sentence.match_indices('"');
+    for (at, _) in marks.filter(|(at, _)| !view.is_structure(start + *at as u32)) {
         match open.take() {
             None => open = Some(at),
             Some(from) => {

@@ -85,6 +85,8 @@ pub(crate) enum Sig {
     Nothing,
     /// Filling a field with something.
     Give,
+    /// What follows, or stands before it, is quoted.
+    Cite,
     // What is recognised by its form.
     Url,
     Email,
@@ -136,7 +138,7 @@ pub(crate) enum Sig {
 }
 
 /// The names of the classes of words, as in `lexicon.txt`.
-const NAMES: [(&str, Sig); 70] = [
+const NAMES: [(&str, Sig); 71] = [
     ("ai", Sig::Ai),
     ("agent", Sig::Agent),
     ("user", Sig::User),
@@ -207,6 +209,7 @@ const NAMES: [(&str, Sig); 70] = [
     ("each", Sig::Each),
     ("nothing", Sig::Nothing),
     ("give", Sig::Give),
+    ("cite", Sig::Cite),
 ];
 
 /// Signals that are no class of words.
@@ -279,6 +282,10 @@ impl Mask {
 
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     pub(crate) const fn has(self, sig: Sig) -> bool {

@@ -4,42 +4,42 @@ use crate::codes;
 use crate::decode;
 use crate::finding::{Confidence, Finding, Place, Severity, escaped};
 use crate::hidden::{self, Odd};
-use crate::lexicon::Lexicon;
 use crate::rules::{self, Rule, definition, manner, result};
 use crate::sentence;
 use crate::signal::{Mask, Sig};
-use crate::view::View;
-
-/// How much around an anchor in a result is read closely, in bytes.
-const AROUND: usize = 700;
-/// A stretch that is read closely is cut after this many bytes.
-const STRETCH: usize = 64 << 10;
+use crate::stretch::{self, boundary};
+use crate::view::{View, is_json};
 
 /// Shorter strings can give no order, in bytes.
 const SHORTEST: usize = 8;
 /// A word of fewer bytes is a name and no encoded text.
 const LONGEST_NAME: usize = 24;
 
+/// How often a text is decoded. Each time costs as much as the text is long; whoever encodes
+/// one more often than this hides it.
+const DEEPEST: usize = 4;
+
 /// What is known of a string beside its bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct About<'a> {
     pub(crate) place: Place,
-    pub(crate) pointer: &'a str,
+    /// Whether it belongs to a parameter.
+    pub(crate) field: bool,
     /// Whether a name is the tool's own, in lower case.
     pub(crate) own: &'a dyn Fn(&str) -> bool,
 }
 
-/// What is found in a string.
+/// What is found in a string. Who knows the pointer to it puts it in.
 pub(crate) fn scan(raw: &str, about: About<'_>) -> Vec<Finding> {
     let mut out = Findings {
         raw,
         about,
         found: Vec::new(),
     };
-    let json = about.place == Place::Result && raw.trim_start().starts_with(['{', '[']);
+    let json = about.place == Place::Result && is_json(raw);
     let extra = match about.place {
         Place::Value => Mask::of(&[Sig::Value]),
-        Place::Description if about.pointer.contains("/properties/") => Mask::of(&[Sig::Field]),
+        Place::Description if about.field => Mask::of(&[Sig::Field]),
         _ => Mask::EMPTY,
     };
     // A word alone tells nothing.
@@ -47,7 +47,11 @@ pub(crate) fn scan(raw: &str, about: About<'_>) -> Vec<Finding> {
         out.odd_characters();
         return out.found;
     }
-    for (start, end) in stretches(raw, about.place) {
+    let parts = match about.place {
+        Place::Result => stretch::around_anchors(raw, json),
+        _ => stretch::all(raw),
+    };
+    for (start, end) in parts {
         out.read(&raw[start..end], start, json, extra, None);
     }
     for region in hidden::regions(raw) {
@@ -62,7 +66,7 @@ pub(crate) fn scan(raw: &str, about: About<'_>) -> Vec<Finding> {
     for found in decode::all(raw) {
         out.decoded(&found.text, (found.start, found.end), extra, found.how, 1);
     }
-    if raw.len() < STRETCH && mentions_rot13(raw) {
+    if mentions_rot13(raw) {
         out.decoded(&decode::rot13(raw), (0, raw.len()), extra, "rot13", 1);
     }
     out.odd_characters();
@@ -74,46 +78,6 @@ fn mentions_rot13(raw: &str) -> bool {
         let before = raw.as_bytes().get(at.saturating_sub(3)..at);
         before.is_some_and(|before| before.eq_ignore_ascii_case(b"rot"))
     })
-}
-
-/// The parts of a string that are read closely: all of a definition, what is around anchors in
-/// a result.
-fn stretches(raw: &str, place: Place) -> Vec<(usize, usize)> {
-    let mut out: Vec<(usize, usize)> = Vec::new();
-    let mut add = |start: usize, end: usize| {
-        let start = boundary(raw, start);
-        let end = boundary(raw, end);
-        match out.last_mut() {
-            Some(last) if start <= last.1 && end - last.0 <= STRETCH => last.1 = end.max(last.1),
-            _ => out.push((start, end)),
-        }
-    };
-    if place != Place::Result || raw.len() <= 2 * AROUND {
-        let mut start = 0;
-        while start < raw.len() {
-            add(start, start + STRETCH);
-            start += STRETCH;
-        }
-        return out;
-    }
-    let lexicon = Lexicon::get();
-    let mut from = 0;
-    while let Some((start, end)) = lexicon.anchor(raw, from) {
-        add(start.saturating_sub(AROUND), end + AROUND);
-        from = end;
-        // What is close by is read anyway.
-        from = boundary(raw, from + AROUND / 2);
-    }
-    out
-}
-
-/// The next boundary of a character, or the end.
-fn boundary(raw: &str, at: usize) -> usize {
-    let mut at = at.min(raw.len());
-    while !raw.is_char_boundary(at) {
-        at += 1;
-    }
-    at
 }
 
 struct Findings<'a> {
@@ -159,7 +123,7 @@ impl Findings<'_> {
             });
             self.push(
                 hit.rule.code,
-                hit.rule.severity,
+                hit.severity,
                 hit.rule.confidence,
                 (start, end),
                 decoded,
@@ -178,7 +142,7 @@ impl Findings<'_> {
                 Some((span.0, span.1, how)),
             );
         }
-        for (start, end) in stretches(text, self.about.place) {
+        for (start, end) in stretch::all(text) {
             self.read(
                 &text[start..end],
                 0,
@@ -187,17 +151,16 @@ impl Findings<'_> {
                 Some((span.0, span.1, how)),
             );
         }
-        if depth < 2 {
-            for inner in decode::all(text) {
+        for inner in decode::all(text) {
+            if depth < DEEPEST {
                 self.decoded(&inner.text, span, extra, inner.how, depth + 1);
+            } else {
+                self.push("AT1106", Severity::Medium, Confidence::High, span, None);
             }
         }
     }
 
     fn odd_characters(&mut self) {
-        if self.about.place == Place::Result && self.raw.len() > 4 * STRETCH {
-            return;
-        }
         let in_definition = self.about.place != Place::Result;
         for (odd, start, end) in hidden::odd(self.raw) {
             let (code, severity) = match odd {
@@ -242,7 +205,7 @@ impl Findings<'_> {
             server: None,
             tool: None,
             place: self.about.place,
-            pointer: self.about.pointer.to_owned(),
+            pointer: String::new(),
             start,
             end,
             quote: escaped(&self.raw[start..end]),
@@ -267,7 +230,7 @@ fn trimmed(raw: &str, (start, end): (usize, usize)) -> (usize, usize) {
 
 /// The signals in each sentence, one line each.
 pub(crate) fn signals(raw: &str, about: About<'_>) -> String {
-    let json = about.place == Place::Result && raw.trim_start().starts_with(['{', '[']);
+    let json = about.place == Place::Result && is_json(raw);
     let view = View::of(raw, 0, json);
     let sentences = sentence::read(&view, about.own);
     let line = |sentence: sentence::Sentence| {

@@ -16,6 +16,8 @@ pub(crate) struct View {
     pub(crate) breaks: Vec<u32>,
     /// Where lines begin, in this text.
     pub(crate) lines: Vec<u32>,
+    /// Quotation marks in this text that are JSON's own.
+    structure: Vec<u32>,
 }
 
 /// A sentence without an end is cut after this many bytes.
@@ -57,6 +59,11 @@ impl View {
             first
         };
         (first, last.max(first))
+    }
+
+    /// Whether a quotation mark is JSON's own and quotes nothing.
+    pub(crate) fn is_structure(&self, at: u32) -> bool {
+        self.structure.binary_search(&at).is_ok()
     }
 
     fn raw_at(&self, at: u32) -> usize {
@@ -102,6 +109,12 @@ impl Builder<'_> {
                     at += 1;
                 }
                 b'\\' if json && at + 1 < bytes.len() => at = self.escape(at),
+                b'"' if json => {
+                    self.ascii(byte, at);
+                    let mark = self.view.text.len() - 1;
+                    self.view.structure.push(mark as u32);
+                    at += 1;
+                }
                 0x21..=0x7e => {
                     self.ascii(byte.to_ascii_lowercase(), at);
                     at += 1;
@@ -312,6 +325,21 @@ impl Builder<'_> {
     }
 }
 
+/// Whether a text is JSON, by how it begins: `{"`, `[{`, `["` or `[1,`; `[1] said` is none.
+pub(crate) fn is_json(text: &str) -> bool {
+    let text = text.trim_start();
+    let inner = text.get(1..).unwrap_or("").trim_start();
+    match text.as_bytes().first() {
+        Some(b'{') => inner.starts_with(['"', '}']),
+        Some(b'[') => {
+            let number = inner.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+            let listed = number.len() < inner.len() && number.trim_start().starts_with(',');
+            listed || inner.starts_with(['{', '[', '"', ']'])
+        }
+        _ => false,
+    }
+}
+
 /// Whether the sentence only seems to end, in an abbreviation.
 fn abbreviated(text: &str) -> bool {
     [
@@ -400,6 +428,23 @@ mod tests {
         assert_eq!(View::of("a\\n\\u0062\\\"", 0, true).text, "a b\"");
         assert_eq!(View::of("\\ud83d\\ude00\\u00fc", 0, true).text, "😀ü");
         assert_eq!(view("c:\\new"), "c:\\new");
+    }
+
+    #[test]
+    fn quotes_of_json_are_told_from_those_in_its_strings() {
+        let view = View::of(r#"{"a": "say \"b\""}"#, 0, true);
+        let real: Vec<_> = view
+            .text
+            .match_indices('"')
+            .map(|(at, _)| at as u32)
+            .collect();
+        let real: Vec<_> = real
+            .into_iter()
+            .filter(|at| !view.is_structure(*at))
+            .collect();
+        assert_eq!(real, [11, 13]);
+        assert!(is_json("[1, 2]") && is_json(" {\n\"a\":1}"));
+        assert!(!is_json("[1] He said \"x\"") && !is_json("{x}") && !is_json("[link](x)"));
     }
 
     #[test]

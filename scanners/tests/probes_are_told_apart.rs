@@ -18,6 +18,35 @@ fn flagged(kind: u8, text: &str) -> bool {
     found.iter().any(Finding::flagged)
 }
 
+/// The injections in results, and whether they are found as they are.
+fn results() -> Vec<(String, bool)> {
+    let lines = include_str!("probes.txt").lines();
+    let texts = lines.filter_map(|line| line.strip_prefix("R+ "));
+    let texts = texts.map(|text| text.replace("\\n", "\n"));
+    texts
+        .map(|text| (text.clone(), flagged(b'R', &text)))
+        .collect()
+}
+
+#[test]
+fn a_long_page_hides_no_injection() {
+    let filler = "The harbour lay still that morning, and nobody was on the pier. ".repeat(48);
+    let missed = |(text, found): &(String, bool)| {
+        *found && !flagged(b'R', &format!("{filler}\n\n{text}\n\n{filler}"))
+    };
+    let missed: Vec<_> = results().into_iter().filter(missed).collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn a_word_about_attacks_hides_no_injection() {
+    let missed = |(text, found): &(String, bool)| {
+        *found && !flagged(b'R', &format!("{text}, says our attacker report"))
+    };
+    let missed: Vec<_> = results().into_iter().filter(missed).collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
 #[test]
 fn injections_are_found_and_harmless_texts_are_not() {
     let (mut hostile, mut found, mut harmless) = (0, 0, 0);

@@ -30,7 +30,7 @@ pub(crate) struct Scan {
     /// Report weak signs as well, which harmless texts have too
     #[arg(long)]
     pub(crate) sensitive: bool,
-    /// From which severity on a finding makes the scan fail
+    /// From which severity on a finding makes the scan fail; what does is always reported
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
     pub(crate) fail_on: Level,
     #[arg(long, value_enum, default_value_t)]

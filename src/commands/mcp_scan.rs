@@ -28,7 +28,8 @@ pub(crate) fn run(
     }
     let least = match args.sensitive {
         true => Severity::Info,
-        false => Severity::Medium,
+        // What is to fail the scan is shown as well.
+        false => Severity::Medium.min(args.fail_on.into()),
     };
     if let Some(path) = &args.rows {
         return verdicts(path, least);
