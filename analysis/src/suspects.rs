@@ -6,10 +6,10 @@
 //! probability: what broke a run is known when an experiment shows it ([`Tested`]).
 //!
 //! Everything is looked at once or a bounded number of times, so the time it takes is about
-//! linear in the run and its siblings; what a bound left out is told ([`Left`]).
+//! linear in the run and its siblings; what most bounds left out is told ([`Left`]).
 //!
 //! Bytes that were recorded stand under members named `recorded` only, in what is serialised,
-//! too. Each [`Quote`] was compared with the stored bytes.
+//! too. Each [`Quote`] is cut out of the stored bytes at its offset.
 //!
 //! - `result`: what a ranking says
 //! - [`weights`]: the rules by name, and what each weighs

@@ -2,7 +2,8 @@
 //! labelled the step that broke them (arXiv 2505.00212; MIT).
 //!
 //! This is a check of sanity, no goal: these conversations have no protocol, so of all rules only
-//! those about texts have something to look at. Nothing in the rules was fitted to them. The set
+//! those about texts have something to look at. It is not independent of the rules either: the words
+//! of `error_signs` are those of the strict rule that they are compared with, and some more. The set
 //! is not part of this project; where it does not lie beside it, the test is skipped.
 //!
 //! # How a history becomes a run

@@ -7,7 +7,7 @@
 use super::signs::{self, Signs, signs};
 use super::walk::{self, Leaf, Way};
 use agent_trace_model::step::Step;
-use agent_trace_wire::json::Scanner;
+use agent_trace_wire::json::{Scanner, Unescaped, unescape};
 use std::ops::Range;
 
 /// Bytes at the beginning of a text that are looked at.
@@ -16,11 +16,19 @@ const HEAD: usize = 16 << 10;
 /// Bytes at its end.
 const TAIL: usize = 4 << 10;
 
+/// Bytes at either end of a text in which it is looked for whether that is only a part.
+const EDGE: usize = 500;
+
 /// Values of an answer that are looked at.
 const VALUES: usize = 50_000;
 
 /// Bytes of documents in texts that are looked into.
 const DOCUMENT: usize = 1 << 20;
+
+/// Members beside an empty list up to which it is what the answer is about: they may repeat what
+/// was asked for. With a count of zero there may be more.
+const BESIDE: usize = 3;
+const BESIDE_ZERO: usize = 12;
 
 /// A text that says that there is nothing is no longer, in bytes.
 const SHORT: usize = 300;
@@ -79,16 +87,21 @@ impl Answer {
             text: false,
             members: 0,
             items: false,
+            list: false,
+            zero: false,
             nothing: false,
             longest: 0,
             lines: 0,
         };
         reading.message(&response.text);
         let something = reading.text || reading.items;
-        // A document with an empty list may repeat what was asked for.
+        let beside = match reading.list && reading.zero {
+            true => BESIDE_ZERO,
+            false => BESIDE,
+        };
         let holds = match (reading.nothing, reading.members) {
             _ if something => Holds::Something,
-            (true, 0..=3) => Holds::Nothing,
+            (true, members) if members <= beside => Holds::Nothing,
             (false, 0) => Holds::NoContent,
             _ => Holds::Something,
         };
@@ -116,6 +129,10 @@ struct Reading<'a> {
     members: usize,
     /// Whether a list of a document has such values.
     items: bool,
+    /// Whether a list of what was asked for is empty.
+    list: bool,
+    /// Whether what was found is counted as zero.
+    zero: bool,
     /// Whether it says that there is nothing.
     nothing: bool,
     longest: usize,
@@ -171,7 +188,7 @@ impl Reading<'_> {
         // What went wrong may be told by an object or a list.
         let outer = way.key(from);
         let of_error = signs::ERRORS.contains(&outer.as_deref().unwrap_or_default());
-        if of_error && depth > from + 1 && !in_content {
+        if of_error && depth > from + 1 && !in_content && !is_empty(raw) {
             self.answer.fails.get_or_insert_with(|| place.clone());
         }
         match leaf {
@@ -191,6 +208,7 @@ impl Reading<'_> {
 
     fn list_without_items(&mut self, name: &[u8], is_all: bool, place: &Range<usize>) {
         if is_all || signs::LISTS.contains(&name) {
+            self.list = true;
             self.says_nothing(place);
         }
     }
@@ -202,12 +220,12 @@ impl Reading<'_> {
 
     /// Members whose names mean something.
     fn member(&mut self, name: &[u8], outer: bool, leaf: Leaf, raw: &[u8], place: &Range<usize>) {
-        let is_empty = matches!(raw, b"null" | b"false" | b"0" | b"\"\"" | b"[]" | b"{}");
-        if signs::NEXT.contains(&name) && !is_empty {
+        if signs::NEXT.contains(&name) && !is_empty(raw) {
             self.answer.part.get_or_insert_with(|| place.clone());
-            self.answer
-                .cursor
-                .get_or_insert_with(|| walk::said(raw).into_owned());
+            self.answer.cursor.get_or_insert_with(|| match leaf {
+                Leaf::String => walk::said(raw).into_owned(),
+                _ => raw.to_vec(),
+            });
         }
         if signs::MORE.contains(&name) && raw == b"true" {
             self.answer.part.get_or_insert_with(|| place.clone());
@@ -221,7 +239,13 @@ impl Reading<'_> {
             words.contains(&word)
         };
         let status_of_http = || matches!(raw, [b'4' | b'5', _, _]);
-        let fails = signs::ERRORS.contains(&name) && !is_empty && leaf != Leaf::Object
+        // A number may be a measured error, or count some; a text may say that there is none.
+        let is_error = match leaf {
+            Leaf::Number => status_of_http(),
+            Leaf::String => !signs::NONE.contains(&walk::inside(raw)),
+            _ => true,
+        };
+        let fails = signs::ERRORS.contains(&name) && !is_empty(raw) && is_error
             || signs::WELL.contains(&name) && raw == b"false"
             || name == b"status" && leaf == Leaf::String && failed_status()
             || matches!(name, b"statusCode" | b"status_code" | b"status")
@@ -231,16 +255,17 @@ impl Reading<'_> {
             self.answer.fails.get_or_insert_with(|| place.clone());
         }
         if signs::COUNTS.contains(&name) && raw == b"0" {
+            self.zero = true;
             self.says_nothing(place);
         }
     }
 
     /// A text in a block of content.
     fn text(&mut self, raw: &[u8], range: &Range<usize>) {
-        let said = walk::said(raw);
-        let trimmed = said.trim_ascii();
         let inner = walk::inside(raw);
         let begins = range.start + 1;
+        let said = walk::said(raw);
+        let trimmed = said.trim_ascii();
         self.answer.said.get_or_insert_with(|| range.clone());
         if matches!(trimmed.first(), Some(b'{' | b'[')) && self.document(trimmed, range) {
             return;
@@ -249,45 +274,40 @@ impl Reading<'_> {
             return;
         }
         self.lines = self.lines.max(trimmed.split(|b| *b == b'\n').count());
-        if trimmed.len() <= SHORT && self.signs.nothing.is_match(trimmed) {
+        let signs = self.signs;
+        let is_short = trimmed.len() <= SHORT;
+        if is_short && signs.nothing.is_match(trimmed) && !signs.fine.is_match(trimmed) {
             self.says_nothing(range);
         } else {
             self.text = true;
         }
-        let head = &inner[..inner.len().min(HEAD)];
-        let tail_from = inner.len().saturating_sub(TAIL).max(head.len());
-        let tail = &inner[tail_from..];
-        self.answer.in_part |= tail_from > head.len();
-        let at = |found: regex::bytes::Match<'_>, from: usize| {
-            begins + from + found.start()..begins + from + found.end()
-        };
-        // A line end is `\n` in the text as it stands: what begins it does not matter.
-        let first = &head[..head.len().min(200)];
+        let head = Piece::of(inner, 0..inner.len().min(HEAD), begins);
+        let tail_from = inner.len().saturating_sub(TAIL).max(HEAD.min(inner.len()));
+        let tail = Piece::of(inner, tail_from..inner.len(), begins);
         let answer = &mut *self.answer;
-        let signs = self.signs;
-        if let Some(found) = signs.fails.find(first) {
-            answer.fails.get_or_insert(at(found, 0));
+        answer.in_part |= inner.len() > HEAD + TAIL;
+        let find = |regex: &regex::bytes::Regex, text: &[u8]| Some(regex.find(text)?.range());
+        if let Some(found) = find(&signs.fails, head.first(200)) {
+            answer.fails.get_or_insert(head.place(found));
         }
-        for (piece, from) in [(head, 0), (tail, tail_from)] {
-            if let Some(found) = signs.signs.find(piece) {
-                answer.signs.get_or_insert(at(found, from));
+        for piece in [&head, &tail] {
+            let text = piece.text();
+            if let Some(found) = find(&signs.signs, text) {
+                answer.signs.get_or_insert(piece.place(found));
             }
-            if let Some(found) = signs.soft.find(piece) {
-                answer.soft.get_or_insert(at(found, from));
+            if let Some(found) = find(&signs.soft, text) {
+                answer.soft.get_or_insert(piece.place(found));
             }
-            if let Some(found) = signs.made_up.find(piece) {
-                answer.made_up.get_or_insert(at(found, from));
+            if let Some(found) = find(&signs.made_up, text) {
+                answer.made_up.get_or_insert(piece.place(found));
             }
         }
         // Where it stands in the middle of a long text, it is what the text is about.
-        let ends = |piece: &[u8], from: usize| {
-            let found = signs.part.find(piece)?;
-            Some(at(found, from))
-        };
-        let edge = 500.min(inner.len());
-        let found = ends(&inner[..edge], 0).or_else(|| {
-            let from = inner.len().saturating_sub(edge);
-            ends(&inner[from..], from)
+        let from = inner.len().saturating_sub(EDGE).max(EDGE.min(inner.len()));
+        let edges = [0..inner.len().min(EDGE), from..inner.len()];
+        let found = edges.into_iter().find_map(|edge| {
+            let piece = Piece::of(inner, edge, begins);
+            Some(piece.place(signs.part(piece.text())?))
         });
         if let Some(found) = found {
             answer.part.get_or_insert(found);
@@ -326,6 +346,42 @@ impl Reading<'_> {
         self.longest = self.longest.max(walk::items(outer).len());
         true
     }
+}
+
+/// A piece of a string with its escapes resolved, as words are looked for in it.
+struct Piece {
+    said: Unescaped,
+    /// Where it begins in the message.
+    begins: usize,
+}
+
+impl Piece {
+    /// `begins`: where the string's content begins in the message.
+    fn of(content: &[u8], range: Range<usize>, begins: usize) -> Self {
+        Self {
+            begins: begins + range.start,
+            said: unescape(&content[range]),
+        }
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.said.bytes
+    }
+
+    fn first(&self, bytes: usize) -> &[u8] {
+        &self.said.bytes[..self.said.bytes.len().min(bytes)]
+    }
+
+    /// Where something that was found in it stands in the message.
+    fn place(&self, found: Range<usize>) -> Range<usize> {
+        let raw = self.said.raw_range(found);
+        self.begins + raw.start..self.begins + raw.end
+    }
+}
+
+/// Whether a value says that there is nothing.
+fn is_empty(raw: &[u8]) -> bool {
+    matches!(raw, b"null" | b"false" | b"0" | b"\"\"" | b"[]" | b"{}")
 }
 
 /// Where the items of a document's list are looked for.
@@ -461,5 +517,63 @@ mod tests {
         assert!(answer.in_part && answer.signs.is_none());
         let list = format!("[{}1]", "1,".repeat(200_000));
         assert!(said(&list).in_part);
+    }
+
+    #[test]
+    fn what_is_repeated_does_not_hide_that_there_is_nothing() {
+        let jira = r#"{"issues":[],"total":0,"startAt":1,"maxResults":50,"jql":"x","expand":"y"}"#;
+        assert_eq!(said(jira).holds, Holds::Nothing);
+        let user = r#"{"name":"ada","mail":"a@b","born":"1815","place":"London","tasks":[]}"#;
+        assert_eq!(said(user).holds, Holds::Something);
+    }
+
+    #[test]
+    fn that_nothing_is_wrong_is_something() {
+        for text in [
+            "No errors, all 12 tests passed",
+            "0 errors found",
+            "No problems were found.",
+            "0.5 degrees",
+            "No, the meeting is at five",
+        ] {
+            assert_eq!(said(text).holds, Holds::Something, "{text}");
+        }
+        for text in [
+            r#"{"value":3.2,"error":0.1}"#,
+            r#"{"errors":3,"files":["a"]}"#,
+            r#"{"rows":[1],"error":"none"}"#,
+            r#"{"rows":[1],"errors":{"count":0}}"#,
+            "# Error handling\nRead this first.",
+        ] {
+            assert!(said(text).fails.is_none(), "{text}");
+        }
+        assert!(said(r#"{"error":404}"#).fails.is_some());
+    }
+
+    #[test]
+    fn escapes_do_not_hide_words() {
+        let raw = |text: &str| {
+            answer(|tale| {
+                tale.result(&format!(
+                    "{{\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]}}"
+                ))
+            })
+        };
+        for text in [
+            r"ant\n57 more rows",
+            r"ant\ntruncated",
+            r"ant, bee \u2026",
+            r"ant \u005b...\u005d",
+        ] {
+            assert!(raw(text).part.is_some(), "{text}");
+        }
+        assert!(raw(r"the file\n404").soft.is_some());
+        assert!(raw(r"it couldn\u0027t").soft.is_some());
+        assert!(raw(r"\nError: x").fails.is_some());
+        let text = "ant\n57 more rows \u{e9}";
+        let story = Tale::new().call("t", "{}").text(text).told();
+        let found = Answer::of(&story.steps[0]).part.unwrap();
+        let message = &story.steps[0].response.as_ref().unwrap().text;
+        assert_eq!(&message[found], b"57 more rows");
     }
 }

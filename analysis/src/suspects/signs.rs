@@ -4,10 +4,19 @@
 //! merely speaks of errors has such words, too, so they weigh little.
 
 use regex::bytes::{Regex, RegexBuilder};
+use std::ops::Range;
 use std::sync::LazyLock;
 
-/// A text begins with this when what it answers went wrong.
-const FAILS: &str = r"^\W*(error|exception|traceback|failed|failure|fatal|panic|could not|unable to|cannot|exit ?(code|status):? ?[1-9])\b";
+/// A text begins with this when what it answers went wrong. Words that may as well begin a
+/// heading or a line of a report (`Error handling`, `Failed logins: 0`) need what follows them.
+const FAILS: &str = r"(?x)^\W*(
+    (fatal\ )?(error|exception|failure|panic|fatal)
+        (\W*$ | \W*[:!\[(] | \ -?\d | \ (code|while|when|in|at|during|occurred)\b
+        | \ (calling|connecting|creating|executing|fetching|getting|loading|opening|parsing
+            |processing|reading|retrieving|running|searching|writing)\b)
+    | failed (\W*$ | \W*[:!] | \ (to|with|while|because|at)\b)
+    | (traceback|could\ not|unable\ to|cannot|exit\ ?(code|status):?\ ?[1-9])\b
+)";
 
 /// What programs print when they fail.
 const SIGNS: &str = r"(?-i:exit ?code:? [1-9]|exit status [1-9]|execution failed|Traceback|chrome-error|panicked at|[A-Z]\w+(Error|Exception)\b)";
@@ -20,10 +29,16 @@ const MADE_UP: &str =
     r"\bassum(e|ed|es|ing|ption)|hypothetical|simulat|placeholder|sample data|\bmock|for the sake";
 
 /// A short text that says that there is nothing.
-const NOTHING: &str = r"^\W*(no|none|nothing|zero|empty|null|0)\b.{0,80}$|\b(no|0|zero) ([\w-]+ ){0,3}(was |were )?(found|available|returned|exist|match(es|ed|ing)?)\b|\bfound (no|0|zero)\b|\b(is|are) empty\b|\bnot found\b|\bno such\b|\bdoes ?n[o']t exist\b";
+const NOTHING: &str = r"^\W*(none|nothing|zero|empty|null)\b.{0,80}$|^\W*no( [a-z].{0,80})?\W*$|^\W*0( [a-z].{0,80})?\W*$|\b(no|0|zero) ([\w-]+ ){0,3}(was |were )?(found|available|returned|exist|match(es|ed|ing)?)\b|\bfound (no|0|zero)\b|\b(is|are) empty\b|\bnot found\b|\bno such\b|\bdoes ?n[o']t exist\b";
+
+/// A text that says that nothing is wrong, which is something.
+const FINE: &str = r"\b(no|0|zero|without) ([\w-]+ ){0,2}(errors?|warnings?|problems?|failures?|conflicts?|violations?|vulnerabilit(y|ies)|objections?)\b|\bpassed\b|\bsuccess(ful(ly)?)?\b|\bsucceeded\b";
 
 /// A text that says that it is only a part.
-const PART: &str = r"\btruncated\b|output (was |is )?(cut|too long|limited)|\b\d+ more (lines?|rows?|items?|results?|characters|bytes|entries|matches)\b|to get more content|results? limited to|showing (only )?(the )?first \d+|showing \d+(-\d+)? of \d+|\bpage 1 of ([2-9]|\d\d)|(\[(…|\.\.\.)\]|…)\W*$";
+const PART: &str = r"\btruncated\b|output (was |is )?(cut|too long|limited)|\b\d+ more (lines?|rows?|items?|results?|characters|bytes|entries|matches)\b|to get more content|results? limited to|showing (only )?(the )?first \d+|\bpage 1 of ([2-9]|\d\d)|(\[(…|\.\.\.)\]|…)\W*$";
+
+/// A text that says how much of what there is it shows: up to which one, and of how many.
+const SHOWN: &str = r"\bshowing (?:\d+ ?[-–] ?)?(\d+) of (\d+)";
 
 /// The expressions, made once.
 #[derive(Debug)]
@@ -33,7 +48,22 @@ pub(super) struct Signs {
     pub(super) soft: Regex,
     pub(super) made_up: Regex,
     pub(super) nothing: Regex,
-    pub(super) part: Regex,
+    pub(super) fine: Regex,
+    part: Regex,
+    shown: Regex,
+}
+
+impl Signs {
+    /// Where a text says that it is only a part.
+    pub(super) fn part(&self, text: &[u8]) -> Option<Range<usize>> {
+        let number = |digits: &[u8]| str::from_utf8(digits).ok()?.parse::<u64>().ok();
+        let mut shown = self.shown.captures_iter(text).filter_map(|found| {
+            let (to, of) = (number(&found[1])?, number(&found[2])?);
+            (to < of).then(|| found.get(0))?
+        });
+        let part = self.part.find(text).or_else(|| shown.next())?;
+        Some(part.range())
+    }
 }
 
 /// All of them; none only if one were no expression, which a test rules out.
@@ -46,7 +76,9 @@ pub(super) fn signs() -> Option<&'static Signs> {
             soft: made(SOFT)?,
             made_up: made(MADE_UP)?,
             nothing: made(NOTHING)?,
+            fine: made(FINE)?,
             part: made(PART)?,
+            shown: made(SHOWN)?,
         })
     });
     SIGNS_ONCE.as_ref()
@@ -103,6 +135,18 @@ pub(super) const ERRORS: [&[u8]; 7] = [
     b"fault",
 ];
 
+/// What such a member says where nothing did.
+pub(super) const NONE: [&[u8]; 8] = [
+    b"none",
+    b"None",
+    b"no",
+    b"No error",
+    b"no error",
+    b"ok",
+    b"OK",
+    b"0",
+];
+
 /// Members that say whether it went well.
 pub(super) const WELL: [&[u8]; 4] = [b"success", b"succeeded", b"ok", b"successful"];
 
@@ -128,6 +172,28 @@ pub(super) const MORE: [&[u8]; 8] = [
     b"incomplete_results",
     b"hasNextPage",
     b"has_next_page",
+];
+
+/// Arguments that say from where on something is wanted.
+pub(super) const PLACES: [&str; 18] = [
+    "cursor",
+    "page",
+    "page_number",
+    "pageNumber",
+    "offset",
+    "start",
+    "start_index",
+    "startIndex",
+    "startAt",
+    "start_at",
+    "from",
+    "after",
+    "skip",
+    "page_token",
+    "pageToken",
+    "next_token",
+    "nextToken",
+    "starting_token",
 ];
 
 /// Arguments that say how much is wanted.
@@ -167,11 +233,56 @@ mod tests {
         );
         assert!(signs.nothing.is_match(b"Note 17 was not found."));
         assert!(!signs.nothing.is_match(b"Notes: 3"));
-        assert!(
-            signs
-                .part
-                .is_match(b"<error>Content truncated. Call the fetch tool</error>")
-        );
+        let truncated = b"<error>Content truncated. Call the fetch tool</error>";
+        assert!(signs.part(truncated).is_some());
         assert!(signs.made_up.is_match(b"We assume a price of 7"));
+    }
+
+    #[test]
+    fn headings_and_reports_are_no_failures() {
+        let signs = signs().unwrap();
+        for text in [
+            "# Error handling",
+            "Failed logins: 0",
+            "Exception handling cannot be mocked",
+            "Errors and warnings",
+            "Failure modes of pumps",
+            "Error budget: 3 %",
+            "Fatal accidents, 1990 to 2000",
+        ] {
+            assert!(!signs.fails.is_match(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "Error",
+            "**Error:** no such file",
+            "Error 404",
+            "error[E0308]: mismatched types",
+            "Error reading file",
+            "Error (code 7)",
+            "Fatal error: out of memory",
+            "fatal: not a git repository",
+            "Failed to fetch",
+            "failed: x",
+            "Exception in thread main",
+            "Unable to connect",
+            "Traceback (most recent call last)",
+        ] {
+            assert!(signs.fails.is_match(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_of_them_are_no_part() {
+        let signs = signs().unwrap();
+        for text in ["Showing 5 of 5", "Showing 21-40 of 40", "page 1 of 1"] {
+            assert_eq!(signs.part(text.as_bytes()), None, "{text}");
+        }
+        for text in [
+            "Showing 5 of 57",
+            "Showing 1-20 of 40",
+            "showing 3 of 3 users, showing 5 of 9 teams",
+        ] {
+            assert!(signs.part(text.as_bytes()).is_some(), "{text}");
+        }
     }
 }

@@ -25,6 +25,9 @@ pub(super) fn ranked_by(input: &Input<'_>) -> Ranked {
     let ranking = rank(input);
     assert_eq!(ranking.dropped_quotes, 0);
     for suspect in &ranking.suspects {
+        for reason in &suspect.reasons {
+            assert!(reason.weight.0 <= reason.rule.weight(), "{reason:?}");
+        }
         for quote in suspect.reasons.iter().flat_map(|reason| &reason.quotes) {
             let stories = || std::iter::once(&input.story).chain(input.passing);
             let stands = |story: &&Story| {
@@ -56,6 +59,18 @@ impl Ranked {
         let suspects = self.ranking.suspects.iter();
         let mut of = suspects.filter(|suspect| suspect.step == step);
         of.next().map_or(0.0, |suspect| suspect.score.value())
+    }
+
+    /// What a rule says of a step.
+    pub(super) fn because(&self, step: usize, rule: Rule) -> &str {
+        let mut reasons = self.reasons(step).filter(|reason| reason.rule == rule);
+        reasons.next().map_or("", |reason| &reason.because)
+    }
+
+    /// What a rule adds to the score of a step.
+    pub(super) fn weight(&self, step: usize, rule: Rule) -> f64 {
+        let mut reasons = self.reasons(step).filter(|reason| reason.rule == rule);
+        reasons.next().map_or(0.0, |reason| reason.weight.value())
     }
 
     /// The first quote of the first reason that has one.

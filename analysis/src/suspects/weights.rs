@@ -1,5 +1,4 @@
-//! The rules by name, and what each weighs. One table, the same for everyone; nothing here was
-//! fitted to data.
+//! The rules by name, and what each weighs. One table, the same for everyone, set by hand.
 //!
 //! The idea behind the numbers: what the protocol says (an error) counts more than what a text
 //! says (words of failure), and both more than what is merely unusual. A step whose answer was
@@ -46,7 +45,7 @@ rules! {
     EmptyResult = 250,
     /// Failing siblings have a step like it, passing ones have not (Ochiai).
     Spectrum = 250,
-    /// It gave a value to a step that failed.
+    /// It gave a value to a step that failed; where nothing failed, less, to the last call.
     Producer = 200,
     /// It gave nothing, or not all, and a later step that failed used a value from nowhere.
     LackedBeforeFailure = 300,

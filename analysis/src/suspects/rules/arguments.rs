@@ -27,7 +27,7 @@ pub(super) fn find(view: &View<'_>, found: &mut Evidence, left: &mut Lefts) {
             unknown += 1;
             continue;
         };
-        let Some(tool) = offer.tools.get(name) else {
+        let Some(tool) = view.definitions.tool(&offer, name) else {
             if offer.is_whole {
                 no_such_tool(call, found);
             }

@@ -47,15 +47,13 @@ pub(super) fn find(input: &Input<'_>, view: &View<'_>, found: &mut Evidence) {
         {
             announced(view, call, notice, found);
         }
-        let now = offer.and_then(|offer| offer.tools.get(name));
+        let now = offer.and_then(|offer| view.definitions.tool(&offer, name));
         let Some((offer, now)) = offer.zip(now) else {
             continue;
         };
-        let mut earlier = view
+        let before = view
             .definitions
-            .earlier(offer)
-            .filter_map(|o| o.tools.get(name));
-        let before = earlier.find(|before| before.digest != now.digest);
+            .other_before(&offer, call.server, name, now);
         let mut other = passing
             .iter()
             .enumerate()

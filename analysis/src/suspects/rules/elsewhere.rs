@@ -1,5 +1,6 @@
 //! Values that were given to the wrong server, and values whose meaning a step in between may
-//! have changed. The latter are told of calls that failed, or whose answer was lacking.
+//! have changed. The latter are told of calls that failed, or whose answer was lacking, and whose
+//! answer names the value.
 
 use super::share;
 use crate::scalars::hash;
@@ -8,6 +9,7 @@ use crate::suspects::view::{Call, View};
 use crate::suspects::walk::{self, Leaf};
 use crate::suspects::weights::Rule;
 use aho_corasick::AhoCorasick;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -16,6 +18,9 @@ const SHORTEST: usize = 4;
 
 /// The longest value that is looked for in other servers' answers.
 const LONGEST: usize = 200;
+
+/// Bytes of an answer in which a value that was given must be named.
+const ANSWER: usize = 4 << 10;
 
 /// Answers before a call that are looked at.
 const BACK: usize = 50;
@@ -36,9 +41,15 @@ pub(super) fn find(view: &View<'_>, found: &mut Evidence) {
         }
         let values = values(call);
         if !call.is_clean() {
-            for (pointer, value) in &values {
+            let response = call.step.response.as_ref();
+            let said = response
+                .map(|message| &message.text[..])
+                .unwrap_or_default();
+            let said = String::from_utf8_lossy(&said[..said.len().min(ANSWER)]);
+            for (pointer, value, text) in &values {
                 let by = changed.get(value).map(|by| &view.calls[*by]);
-                if let Some(by) = by.filter(|by| by.kind != call.kind) {
+                let by = by.filter(|by| by.kind != call.kind && said.contains(&**text));
+                if let Some(by) = by {
                     let because = format!(
                         "it was given the same value as step {}, and may have changed what that stands for",
                         call.step.number
@@ -52,21 +63,29 @@ pub(super) fn find(view: &View<'_>, found: &mut Evidence) {
                     );
                 }
             }
-        } else if !view.is_reading(call) {
-            changed.extend(values.into_iter().map(|(_, value)| (value, index)));
+        } else if view.is_reading(call) {
+            // What went well with a value shows that it still stands for something.
+            for (_, value, _) in &values {
+                changed.remove(value);
+            }
+        } else {
+            changed.extend(values.into_iter().map(|(_, value, _)| (value, index)));
         }
         other_server(view, call, &mut budget, found);
     }
 }
 
-/// The values that a call was given, with their pointers.
-fn values(call: &Call<'_>) -> Vec<(String, u64)> {
+/// The values that a call was given: pointers, numbers for them, and texts without quotes.
+fn values<'a>(call: &Call<'a>) -> Vec<(String, u64, Cow<'a, str>)> {
     let mut values = Vec::new();
-    walk::leaves(call.arguments, &mut |way, leaf, range| {
-        let raw = &call.arguments[range];
+    let arguments = call.arguments;
+    walk::leaves(arguments, &mut |way, leaf, range| {
+        let raw = &arguments[range];
         let is_value = matches!(leaf, Leaf::String | Leaf::Number) && raw.len() >= SHORTEST;
         if is_value {
-            values.push((way.pointer(), hash((leaf == Leaf::String, raw))));
+            let is_text = leaf == Leaf::String;
+            let text = String::from_utf8_lossy(if is_text { walk::inside(raw) } else { raw });
+            values.push((way.pointer(), hash((is_text, raw)), text));
         }
         values.len() < VALUES
     });
@@ -174,11 +193,35 @@ mod tests {
             .call("move", r#"{"source":"/a/note.txt","to":"/b/x.txt"}"#)
             .text("moved")
             .call("read", r#"{"path":"/a/note.txt"}"#)
-            .tool_error("ENOENT")
+            .tool_error("ENOENT: /a/note.txt")
             .told();
         let ranked = ranked(&story);
         assert_eq!(ranked.steps(), [3, 2]);
         assert_eq!(ranked.rules(2), [Rule::ChangedBetween]);
+    }
+
+    #[test]
+    fn what_every_call_is_given_blames_nobody() {
+        let story = |read: bool, error: &str| {
+            let mut tale = Tale::new()
+                .call("commit", r#"{"repo":"/work/garden","of":"all"}"#)
+                .text("done");
+            if read {
+                tale = tale
+                    .call("status", r#"{"repo":"/work/garden"}"#)
+                    .text("x y");
+            }
+            tale.call("push", r#"{"repo":"/work/garden","to":"main"}"#)
+                .tool_error(error)
+                .told()
+        };
+        let blamed = |read: bool, error: &str| {
+            let rules = ranked(&story(read, error)).rules(1);
+            rules.contains(&Rule::ChangedBetween)
+        };
+        assert!(blamed(false, "cannot push /work/garden"));
+        assert!(!blamed(false, "no such branch"));
+        assert!(!blamed(true, "cannot push /work/garden"));
     }
 
     #[test]

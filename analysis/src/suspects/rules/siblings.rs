@@ -170,7 +170,14 @@ mod tests {
     #[test]
     fn more_siblings_weigh_more() {
         let passing: Vec<Story> = (0..3).map(|n| run("all", n + 1000, "one")).collect();
-        let few = compared(&passing[..2]).score(1);
-        assert!(compared(&passing).score(1) >= few);
+        let failed = run("open", 1003, "one and two");
+        let weight = |passing: &[Story], failing: &[&Story]| {
+            let passing: Vec<&Story> = passing.iter().collect();
+            let mut own = failed.clone();
+            own.id = agent_trace_model::RunId::from_digest([9; 16]);
+            ranked_with(&own, &passing, failing).weight(1, Rule::ArgumentDiffers)
+        };
+        assert_eq!(weight(&passing[..2], &[]), 1.2);
+        assert_eq!(weight(&passing, &[&failed; 2]), 2.0);
     }
 }

@@ -5,14 +5,28 @@ use crate::suspects::evidence::Evidence;
 use crate::suspects::view::View;
 use crate::suspects::weights::Rule;
 use crate::suspects::{Input, Support};
+use std::collections::BTreeMap;
 
 pub(super) fn find(input: &Input<'_>, view: &View<'_>, found: &mut Evidence) {
+    // Where experiments disagree, the one that found something counts.
+    let mut tests: BTreeMap<usize, Support> = BTreeMap::new();
     for tested in input.tested {
-        let at = tested.step.checked_sub(1);
+        let known = tests.entry(tested.step).or_insert(tested.support);
+        let both = [*known, tested.support];
+        let order = [Support::Supported, Support::NotSupported];
+        let first = order.into_iter().find(|support| both.contains(support));
+        *known = first.unwrap_or(Support::Undetermined);
+    }
+    for (step, support) in tests {
+        let at = step.checked_sub(1);
         let Some(call) = at.and_then(|at| view.call(at)) else {
             continue;
         };
-        let (weight, because) = match tested.support {
+        // What was not found to matter makes no suspect.
+        if support != Support::Supported && found.of_mut(call.at).is_none() {
+            continue;
+        }
+        let (weight, because) = match support {
             Support::Supported => (
                 100,
                 "an experiment found that changing it changes how runs end",
@@ -21,7 +35,7 @@ pub(super) fn find(input: &Input<'_>, view: &View<'_>, found: &mut Evidence) {
             Support::Undetermined => (0, "an experiment could not tell whether it matters"),
         };
         let weight = share(Rule::Tested.weight(), weight);
-        if tested.support == Support::NotSupported {
+        if support == Support::NotSupported {
             for reason in found.of_mut(call.at).into_iter().flatten() {
                 reason.weight = share(reason.weight, 25);
             }
@@ -64,5 +78,7 @@ mod tests {
         );
         // What could not be told changes nothing.
         assert_eq!(order(&[(2, Support::Undetermined)]), [2]);
+        assert_eq!(order(&[(1, Support::Undetermined)]), [2]);
+        assert_eq!(order(&[(1, Support::NotSupported)]), [2]);
     }
 }

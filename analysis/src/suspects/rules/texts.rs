@@ -78,7 +78,7 @@ mod tests {
         let ranked = ranked(&story);
         assert_eq!(ranked.steps(), [2]);
         assert_eq!(ranked.rules(2), [Rule::SwallowedError, Rule::FirstFailure]);
-        assert_eq!(ranked.quote(2), "Error");
+        assert_eq!(ranked.quote(2), "Error:");
     }
 
     #[test]
