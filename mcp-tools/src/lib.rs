@@ -3,7 +3,7 @@
 //! - [`server`]: from a request to the tool that answers it; [`http`] and [`stdio`]: how it is
 //!   reached
 //! - [`gate`]: who asks, what they may, and how often; [`key`], [`scope`]: by which key
-//! - [`tools`]: one file for each family of tools; `prompts`, `resources`: what else there is
+//! - `tools`: one file for each family of tools; `prompts`, `resources`: what else there is
 //! - [`ask`]: runs as a caller may see them
 //! - `text`: recorded bytes made safe to show; `view`: runs and steps in answers
 //! - `answer`: what fits in an answer, and what is said of the rest
@@ -22,7 +22,7 @@ pub mod scope;
 pub mod server;
 pub mod stdio;
 mod text;
-pub mod tools;
+mod tools;
 mod view;
 
 pub use answer::{BYTES, LEAST};

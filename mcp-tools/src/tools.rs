@@ -1,13 +1,13 @@
 //! What can be asked, one file for each family.
 //!
-//! - [`runs`]: which runs, and which failed
-//! - [`run`]: the skeleton of a run
-//! - [`step`]: one step with what it carried
-//! - [`search`]: steps that match
-//! - [`explain`], [`trace`], [`compare`]: what to make of it
-//! - [`suspects`]: which step broke it
-//! - [`scan`]: whether a tool is poisoned
-//! - [`stats`]: what tools did over many runs
+//! - `runs`: which runs, and which failed
+//! - `run`: the skeleton of a run
+//! - `step`: one step with what it carried
+//! - `search`: steps that match
+//! - `explain`, `trace`, `compare`: what to make of it
+//! - `suspects`: which step broke it
+//! - `scan`: whether a tool is poisoned
+//! - `stats`: what tools did over many runs
 
 pub(crate) mod compare;
 pub(crate) mod explain;

@@ -3,16 +3,16 @@
 //! A scan takes strings with their place and gives [`Finding`]s: no I/O, no clock, no model. The
 //! way of a string, each step a module:
 //!
-//! - [`walk`]: the strings of a tool, with their JSON pointers
-//! - [`view`], [`hidden`], [`decode`]: what a string says once nothing hides it, with the way
+//! - `walk`: the strings of a tool, with their JSON pointers
+//! - `view`, `hidden`, `decode`: what a string says once nothing hides it, with the way
 //!   back to its bytes
-//! - [`stretch`]: which parts of a long string are read closely
-//! - [`lexicon`], [`form`], [`signal`], [`sequence`], [`sentence`]: weak signals, and how they stand together
-//! - [`rules`]: which of them together are reported
-//! - [`params`]: parameters that carry context out
-//! - [`collide`]: copies of other servers' tools
-//! - [`pieces`]: instructions that are split over several tools
-//! - [`scan`], [`listing`]: whole definitions, servers and results
+//! - `stretch`: which parts of a long string are read closely
+//! - `lexicon`, `form`, `signal`, `sequence`, `sentence`: weak signals, and how they stand together
+//! - `rules`: which of them together are reported
+//! - `params`: parameters that carry context out
+//! - `collide`: copies of other servers' tools
+//! - `pieces`: instructions that are split over several tools
+//! - `scan`, `listing`: whole definitions, servers and results
 //! - [`run`]: a recorded run
 //! - [`codes`]: what the codes mean
 //! - [`rows`]: labelled rows, line by line, for measuring
