@@ -87,7 +87,7 @@ fn one(out: &mut impl Write, story: &Story, link: &Link, complete: bool) -> io::
     for flow in &link.flows {
         let part = match flow.part {
             Part::Arguments => String::new(),
-            part => format!("{} ", word(part)),
+            part => format!("{} ", part.as_str()),
         };
         let at = text(flow.at.to_string().as_bytes(), 0);
         let value = text(flow.value.as_bytes(), 0);
@@ -143,24 +143,11 @@ fn source(out: &mut impl Write, story: &Story, flow: &Flow, complete: bool) -> i
     writeln!(
         out,
         "        {arrow} {place}, {} {at}{}",
-        word(origin.origin),
+        origin.origin.as_str(),
         remark(origin)
     )?;
     let quote = text(origin.quote.as_bytes(), 0);
     writeln!(out, "          {}", format!("\"{quote}\"").dimmed())
-}
-
-fn word(part: Part) -> &'static str {
-    match part {
-        Part::Arguments => "arguments",
-        Part::Result => "result",
-        Part::Error => "error",
-        Part::Notification => "notification",
-        Part::Question => "question",
-        Part::Answer => "answer",
-        Part::Definition => "definition",
-        Part::Output => "output",
-    }
 }
 
 fn remark(origin: &Origin) -> &'static str {

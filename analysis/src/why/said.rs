@@ -33,6 +33,21 @@ pub enum Part {
 }
 
 impl Part {
+    /// The word for it, as in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Arguments => "arguments",
+            Self::Result => "result",
+            Self::Error => "error",
+            Self::Notification => "notification",
+            Self::Question => "question",
+            Self::Answer => "answer",
+            Self::Definition => "definition",
+            Self::Output => "output",
+        }
+    }
+
     /// Whether its values are asked for: they came from somewhere.
     pub(super) fn is_taken(self) -> bool {
         matches!(self, Self::Arguments | Self::Question | Self::Answer)

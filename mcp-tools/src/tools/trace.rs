@@ -6,7 +6,7 @@ use crate::ask::{Asked, blocking, withheld};
 use crate::scope::Scope;
 use crate::text::Text;
 use agent_trace_analysis::scalars::Place;
-use agent_trace_analysis::why::{self, Flow, Likeness, Link, Part, Source};
+use agent_trace_analysis::why::{self, Flow, Likeness, Link, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -162,10 +162,10 @@ impl FlowView {
             Source::TooShort => ("too_short", None),
         };
         Self {
-            part: word(flow.part),
+            part: flow.part.as_str(),
             source,
             from_step: origin.map(|origin| origin.step),
-            from_part: origin.map(|origin| word(origin.origin)),
+            from_part: origin.map(|origin| origin.origin.as_str()),
             likeness: origin.map(|origin| match origin.likeness {
                 Likeness::Same => "same",
                 Likeness::Inside => "inside",
@@ -179,19 +179,5 @@ impl FlowView {
                     .map(|origin| withheld(flagged, Some(origin.step), Text::name(&origin.quote))),
             },
         }
-    }
-}
-
-/// The word for a part of a step.
-pub(crate) fn word(part: Part) -> &'static str {
-    match part {
-        Part::Arguments => "arguments",
-        Part::Result => "result",
-        Part::Error => "error",
-        Part::Notification => "notification",
-        Part::Question => "question",
-        Part::Answer => "answer",
-        Part::Definition => "definition",
-        Part::Output => "output",
     }
 }
