@@ -14,10 +14,15 @@ fuzz_target!(|input: &[u8]| {
     let tool = serde_json::json!([{"name": "tool", "description": text, "inputSchema": {
         "properties": {"a": {"enum": [text], "description": text}}}}]);
     if let Some(found) = listing(None, &tool) {
-        found.findings.iter().for_each(|finding| check(finding, None));
+        found
+            .findings
+            .iter()
+            .for_each(|finding| check(finding, None));
     }
     if let Ok(value) = serde_json::from_str(&text) {
-        message(&value).iter().for_each(|finding| check(finding, None));
+        message(&value)
+            .iter()
+            .for_each(|finding| check(finding, None));
         let _ = listing(None, &value);
     }
 });

@@ -149,7 +149,7 @@ mod tests {
         let code = "a // b: Vec<u8> = x[0](1); ww.w C:\\dir <T as A>";
         assert_eq!(
             text(code),
-            "a // b: Vec<u8> = x[0]\\u{28}1); ww.w C:\\dir http"
+            "a // b: Vec<u8> = x[0]\\u{28}1); ww.w C:\\dir <T as A>"
         );
     }
 
