@@ -276,6 +276,24 @@ fn who_has_no_key_gets_nothing_and_a_revoked_one_counts_no_longer() {
 }
 
 #[test]
+fn an_older_revision_is_answered_without_a_session() {
+    let home = Home::new();
+    runs_of(&home, "default", 1);
+    let daemon = home.daemon(ADMIN);
+    let key = key(&home, "k", "default", "runs:read");
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "list_runs", "arguments": {}
+    }});
+    let headers = format!("MCP-Protocol-Version: 2025-11-25\r\nAuthorization: Bearer {key}\r\n");
+    let answer = send(&daemon, post_with(&headers, call.to_string()));
+    assert_eq!(answer.status(), 200);
+    assert!(answer.header("mcp-session-id").is_none());
+    assert!(
+        answer.text().contains("tool-of-default") || answer.text().contains("server-of-default")
+    );
+}
+
+#[test]
 fn a_limit_is_told_with_when_to_try_again() {
     let home = Home::new();
     runs_of(&home, "default", 1);

@@ -95,6 +95,30 @@ impl<'a> Input<'a> {
     }
 }
 
+/// Ranks the steps of a run beside its siblings, each given with whether it failed.
+#[must_use]
+pub fn rank_beside<'a>(
+    story: &Story,
+    verdict: Verdict,
+    siblings: impl Iterator<Item = (&'a Story, bool)>,
+    most: usize,
+) -> Ranking {
+    let (mut passing, mut failing) = (Vec::new(), Vec::new());
+    for (sibling, failed) in siblings {
+        match failed {
+            true => failing.push(sibling),
+            false => passing.push(sibling),
+        }
+    }
+    rank(&Input {
+        verdict,
+        passing: &passing,
+        failing: &failing,
+        most,
+        ..Input::of(story)
+    })
+}
+
 /// What an experiment found about a step of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tested {

@@ -4,6 +4,7 @@
 //! some (*anchors*), so that a result of megabytes is read once, and closely only around them.
 
 use crate::signal::{Mask, Sig};
+use crate::stretch::STRONG;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -37,23 +38,7 @@ struct Entry {
 }
 
 /// Classes that an injection in a result has a word of; see [`Lexicon::anchors`].
-const ANCHORS: Mask = Mask::of(&[
-    Sig::Ai,
-    Sig::Agent,
-    Sig::Conceal,
-    Sig::Unasked,
-    Sig::Path,
-    Sig::Special,
-    Sig::Tag,
-    Sig::Key,
-    Sig::Regardless,
-    Sig::Turn,
-    Sig::Override,
-    Sig::Ignore,
-    Sig::Continue,
-    Sig::Able,
-    Sig::Reading,
-    Sig::Step,
+const ANCHORS: Mask = STRONG.and(Mask::of(&[
     // What only counts together with others.
     Sig::Please,
     Sig::Quiet,
@@ -62,7 +47,7 @@ const ANCHORS: Mask = Mask::of(&[
     Sig::Tell,
     Sig::Secret,
     Sig::Context,
-]);
+]));
 
 impl Lexicon {
     /// The lexicon, compiled on first use.

@@ -19,7 +19,7 @@ const STRETCH: usize = 64 << 10;
 const AGAIN: usize = 2 << 10;
 
 /// Each of these is enough to read closely.
-const STRONG: Mask = Mask::of(&[
+pub(crate) const STRONG: Mask = Mask::of(&[
     Sig::Ai,
     Sig::Agent,
     Sig::Conceal,

@@ -196,18 +196,15 @@ fn print(out: &mut impl Write, scanned: &Scanned) -> io::Result<()> {
             writeln!(out, "         {}", decoded.dimmed())?;
         }
     }
-    let tools = count(scanned.tools, "tool");
-    let others = match scanned.others {
-        0 => String::new(),
-        others => format!(" and {}", count(others, "other definition")),
-    };
-    let results = scanned
-        .results
-        .map(|results| format!(" and {}", count(results, "result")));
-    let others = others + &results.unwrap_or_default();
+    let mut looked_at = vec![count(scanned.tools, "tool")];
+    if scanned.others > 0 {
+        looked_at.push(count(scanned.others, "other definition"));
+    }
+    looked_at.extend(scanned.results.map(|results| count(results, "result")));
+    let looked_at = looked_at.join(", ");
     match scanned.findings.len() {
-        0 => writeln!(out, "nothing found in {tools}{others}"),
-        found => writeln!(out, "{} in {tools}{others}", count(found, "finding")),
+        0 => writeln!(out, "nothing found in {looked_at}"),
+        found => writeln!(out, "{} in {looked_at}", count(found, "finding")),
     }
 }
 

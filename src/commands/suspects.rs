@@ -7,7 +7,7 @@ use crate::query::{self, Opened};
 use crate::render::escape::text;
 use crate::render::json;
 use crate::render::words::{answers, asks, count, head, is_answered};
-use agent_trace_analysis::suspects::{self, Input, Quote, Ranking, Reason, Side, Suspect};
+use agent_trace_analysis::suspects::{self, Quote, Ranking, Reason, Side, Suspect};
 use agent_trace_model::story::Story;
 use owo_colors::OwoColorize;
 use std::io::{self, Write};
@@ -20,7 +20,10 @@ const BASELINE: usize = 5;
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     let opened = query::open(config, &args.run)?;
-    let ranking = rank(&opened, &siblings(args, &opened, config)?, args.most);
+    let siblings = siblings(args, &opened, config)?;
+    let beside = siblings.iter().map(|s| (&s.story, s.run.failed()));
+    let verdict = opened.run.verdict();
+    let ranking = suspects::rank_beside(&opened.story, verdict, beside, args.most);
     match args.format {
         Form::Text => print(&mut anstream::stdout().lock(), &opened.story, &ranking)?,
         Form::Json => json::document(&ranking)?,
@@ -40,21 +43,6 @@ fn siblings(args: &Args, run: &Opened, config: &Config) -> Result<Vec<Opened>, C
         }
     }
     Ok(siblings)
-}
-
-/// The steps of a run that may have broken it.
-fn rank(run: &Opened, siblings: &[Opened], most: usize) -> Ranking {
-    let of = |failed: bool| -> Vec<&Story> {
-        let siblings = siblings.iter().filter(|s| s.run.failed() == failed);
-        siblings.map(|sibling| &sibling.story).collect()
-    };
-    suspects::rank(&Input {
-        verdict: run.run.verdict(),
-        passing: &of(false),
-        failing: &of(true),
-        most,
-        ..Input::of(&run.story)
-    })
 }
 
 fn print(out: &mut impl Write, story: &Story, ranking: &Ranking) -> io::Result<()> {

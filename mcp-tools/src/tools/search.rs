@@ -33,8 +33,8 @@ pub(crate) struct SearchSteps;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Input {
-    /// Steps whose messages hold this text, whatever its case. Whole words are found quickly
-    /// also among many runs.
+    /// Steps whose messages hold this text, whatever its case, also within longer words. Among many
+    /// runs whole words, by the filter `~w WORD`, are found sooner.
     text: Option<String>,
     /// Steps that match this: ~t TOOL, ~s SERVER, ~m METHOD, ~e failed, ~q unanswered, ~b TEXT
     /// in any message, ~bq in requests, ~bs in answers, ~w WORD, ~d >2s (duration), ~x CODE;

@@ -7,9 +7,8 @@ use crate::scope::Scope;
 use crate::text::Text;
 use crate::view::RunView;
 use agent_trace_analysis::suspects::{
-    self, Called, Element, Left, Quote, Ranking, Reason, Rule, Side, Suspect,
+    self, Called, Element, Left, Quote, Reason, Rule, Side, Suspect,
 };
-use agent_trace_model::story::Story;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -199,7 +198,11 @@ impl Tool for RankSuspects {
         // Of siblings no answer is quoted in which something was found.
         let flagged = Flagged::of(&opened, &siblings);
         let most = within(input.limit, SUSPECTS, MOST);
-        let ranking = blocking(move || rank(&opened, &siblings, most)).await?;
+        let ranking = blocking(move || {
+            let beside = siblings.iter().map(|s| (&s.story, s.run.failed()));
+            suspects::rank_beside(&opened.story, opened.run.verdict(), beside, most)
+        })
+        .await?;
         let mut budget = asked.budget();
         budget.takes(&run);
         let left_views: Vec<LeftView> = ranking.not_looked_at.iter().map(LeftView::of).collect();
@@ -268,20 +271,6 @@ impl Flagged {
         let is_answer = matches!(quote.message, Side::Response);
         is_answer && steps.is_none_or(|steps| steps.contains(&quote.step))
     }
-}
-
-fn rank(run: &Opened, siblings: &[Opened], most: usize) -> Ranking {
-    let of = |failed: bool| -> Vec<&Story> {
-        let siblings = siblings.iter().filter(|s| s.run.failed() == failed);
-        siblings.map(|sibling| &sibling.story).collect()
-    };
-    suspects::rank(&suspects::Input {
-        verdict: run.run.verdict(),
-        passing: &of(false),
-        failing: &of(true),
-        most,
-        ..suspects::Input::of(&run.story)
-    })
 }
 
 /// As many as say something.

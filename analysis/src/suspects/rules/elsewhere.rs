@@ -204,14 +204,14 @@ mod tests {
     fn what_every_call_is_given_blames_nobody() {
         let story = |read: bool, error: &str| {
             let mut tale = Tale::new()
-                .call("commit", r#"{"repo":"/work/garden","of":"all"}"#)
+                .call("commit", r#"{"repo":"/home/ada/garden","of":"all"}"#)
                 .text("done");
             if read {
                 tale = tale
-                    .call("status", r#"{"repo":"/work/garden"}"#)
+                    .call("status", r#"{"repo":"/home/ada/garden"}"#)
                     .text("x y");
             }
-            tale.call("push", r#"{"repo":"/work/garden","to":"main"}"#)
+            tale.call("push", r#"{"repo":"/home/ada/garden","to":"main"}"#)
                 .tool_error(error)
                 .told()
         };
@@ -219,9 +219,9 @@ mod tests {
             let rules = ranked(&story(read, error)).rules(1);
             rules.contains(&Rule::ChangedBetween)
         };
-        assert!(blamed(false, "cannot push /work/garden"));
+        assert!(blamed(false, "cannot push /home/ada/garden"));
         assert!(!blamed(false, "no such branch"));
-        assert!(!blamed(true, "cannot push /work/garden"));
+        assert!(!blamed(true, "cannot push /home/ada/garden"));
     }
 
     #[test]
