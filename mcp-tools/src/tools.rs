@@ -23,7 +23,7 @@ pub(crate) mod trace;
 use crate::answer::ToolError;
 use crate::ask::Asked;
 use crate::scope::Scope;
-use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
+use rmcp::model::{JsonObject, MetaObject, Tool as Definition, ToolAnnotations};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -44,6 +44,8 @@ pub(crate) trait Tool {
     const TITLE: &'static str;
     /// When to use it.
     const DESCRIPTION: &'static str;
+    /// Words to find it by, for assistants that search tools (as Claude Code does).
+    const HINT: Option<&'static str> = None;
     /// What a caller needs.
     const SCOPE: Scope;
     /// What is asked.
@@ -118,6 +120,10 @@ fn define<T: Tool>() -> Definition {
             .idempotent(true)
             .open_world(false),
     );
+    tool.meta = T::HINT.map(|hint| {
+        let hint = [("anthropic/searchHint".into(), hint.into())];
+        MetaObject(hint.into_iter().collect())
+    });
     tool
 }
 

@@ -175,6 +175,7 @@ impl Tool for RankSuspects {
         siblings, ...), each with its reasons, weights and exact quotes. No model is involved. \
         Use it when asked which step broke a run or why it failed; then get_step for the \
         evidence and trace_value for wrong values.";
+    const HINT: Option<&'static str> = Some("why did a run fail, root cause of a failed run");
     const SCOPE: Scope = Scope::SuspectsRead;
     type Input = Input;
     type Output = Output;
