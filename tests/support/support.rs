@@ -1,6 +1,6 @@
 //! What the end-to-end tests speak.
 //!
-//! - [`asking`]: an assistant that asks our MCP server
+//! - [`asking`]: who asks our MCP server, byte by byte; [`assistants`]: real assistants that do
 //! - [`daemon`]: a daemon in the background
 //! - [`disks`]: disks that are small, read-only or slow
 //! - [`home`]: a store and a home directory of one test's own, and the commands that read it
@@ -21,6 +21,7 @@
 #![allow(clippy::print_stderr, reason = "why a test was skipped is to be read")]
 
 pub(crate) mod asking;
+pub(crate) mod assistants;
 pub(crate) mod daemon;
 pub(crate) mod disks;
 pub(crate) mod home;
