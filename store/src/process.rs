@@ -1,6 +1,7 @@
 //! Who we are and who started us, as far as the system tells.
 
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// A process of this machine, named so that a reused number is told apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,12 @@ impl Process {
     #[cfg(not(unix))]
     pub fn parent() -> Option<Self> {
         None
+    }
+
+    /// The folder it works in, where the system tells (Linux, of processes of the same user).
+    #[must_use]
+    pub fn folder(&self) -> Option<PathBuf> {
+        std::fs::read_link(format!("/proc/{}/cwd", self.pid)).ok()
     }
 
     /// The process with this number.

@@ -68,6 +68,8 @@ pub(crate) struct Assistant<'a> {
     client: Client,
     /// An entry for our server instead of the runner's.
     entry: Option<PathBuf>,
+    /// Our plugin instead of an entry, and the folder of the program that it finds on its PATH.
+    plugin: Option<PathBuf>,
     /// Further options of the runner.
     pub(crate) options: Vec<String>,
 }
@@ -91,6 +93,7 @@ impl<'a> Assistant<'a> {
             home,
             client,
             entry: None,
+            plugin: None,
             options: Vec::new(),
         }
     }
@@ -105,6 +108,16 @@ impl<'a> Assistant<'a> {
         let path = self.home.at("entry");
         std::fs::write(&path, text).unwrap();
         self.entry = Some(path);
+        self
+    }
+
+    /// Installs our plugin by the assistant's own commands, and finds the program in this folder.
+    /// The store is where it is unless somebody says so: a plugin has no say in that.
+    pub(crate) fn with_plugin(mut self, program: &Path) -> Self {
+        let data = self.home.at("assistant/.local/share");
+        std::fs::create_dir_all(&data).unwrap();
+        std::os::unix::fs::symlink(self.home.store_folder(), data.join("agent-trace")).unwrap();
+        self.plugin = Some(program.to_owned());
         self
     }
 
@@ -125,7 +138,13 @@ impl<'a> Assistant<'a> {
         command.arg("--dir").arg(folder().join("clients"));
         command.arg("--home").arg(self.home.at("assistant"));
         command.arg("--out").arg(&out);
-        command.args(["--server-name", "agent-trace", "--server-cmd", &server]);
+        if let Some(program) = &self.plugin {
+            let path = std::env::var("PATH").unwrap_or_default();
+            command.env("PATH", format!("{}:{path}", program.display()));
+            command.args(["--plugin", env!("CARGO_MANIFEST_DIR")]);
+        } else {
+            command.args(["--server-name", "agent-trace", "--server-cmd", &server]);
+        }
         command.args(["--prompt", prompt, "--script", &script.to_string()]);
         command.args(["--timeout", "90"]).args(&self.options);
         if let Some(entry) = &self.entry {
