@@ -1,4 +1,4 @@
-//! Recordings of agent-strace, agenttrace-vcr and Claude Code come in as runs, all or nothing and
+//! Recordings of agent-strace, agenttrace-vcr and assistants come in as runs, all or nothing and
 //! once, without their secrets; what is hostile in them is refused by name and place.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -7,7 +7,7 @@
 mod support;
 
 use agent_trace_wire::message::member_at;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use support::{Home, Said, recorded};
@@ -265,6 +265,162 @@ fn transcripts_of_claude_code_come_in_from_its_folder() {
         ]
     );
     assert_eq!(run.steps[3].duration, Some(3_000_000_000));
+    assert_eq!(run.entry.header.project.as_deref(), Some("/home/x/app"));
+}
+
+/// Writes a transcript with one object a line.
+fn transcript(home: &Home, path: &str, lines: &[Value]) {
+    let path = home.at(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let lines: Vec<_> = lines.iter().map(Value::to_string).collect();
+    fs::write(path, lines.join("\n") + "\n").unwrap();
+}
+
+#[test]
+fn rollouts_of_codex_come_in_from_its_folder() {
+    let home = Home::new();
+    let session = "01a22f33-8b3d-7be1-be22-726a5bd6cb99";
+    let entry = |second: u32, kind: &str, payload: Value| {
+        json!({"timestamp": format!("2026-11-30T12:00:{second:02}.250Z"), "ordinal": second,
+            "type": kind, "payload": payload})
+    };
+    let call = |id: &str, name: &str, arguments: &str| json!({"type": "function_call", "name": name, "call_id": id, "arguments": arguments});
+    let mut of_server = call("call_1", "log", "{\"n\": 1}");
+    of_server["namespace"] = json!("mcp__git");
+    let item = |item: Value| json!({"type": "item_completed", "item": item});
+    let output = |id: &str, output: Value| json!({"type": "function_call_output", "call_id": id, "output": output});
+    transcript(
+        &home,
+        "home/.codex/sessions/2026/11/30/rollout.jsonl",
+        &[
+            entry(
+                0,
+                "session_meta",
+                json!({"id": session, "cwd": "/home/x/app",
+                "timestamp": "2026-11-30T12:00:00.000Z", "cli_version": "0.171.0"}),
+            ),
+            entry(
+                1,
+                "response_item",
+                json!({"type": "message", "role": "user",
+                "content": [{"type": "input_text", "text": "fix it"}]}),
+            ),
+            entry(2, "response_item", of_server),
+            entry(
+                5,
+                "event_msg",
+                item(json!({"type": "McpToolCall", "id": "call_1",
+                "status": "failed", "result": {"isError": true,
+                "content": [{"type": "text", "text": "no such file"}]}})),
+            ),
+            entry(
+                6,
+                "response_item",
+                output(
+                    "call_1",
+                    json!([
+                {"type": "input_text", "text": "Wall time: 3 seconds"}]),
+                ),
+            ),
+            entry(
+                7,
+                "response_item",
+                call("call_2", "exec_command", "{\"cmd\": \"make\"}"),
+            ),
+            entry(
+                8,
+                "event_msg",
+                item(json!({"type": "CommandExecution", "id": "call_2",
+                "status": "failed", "exit_code": 2, "aggregated_output": "stop"})),
+            ),
+            entry(9, "response_item", call("call_3", "plan", "no JSON")),
+            entry(10, "response_item", output("call_3", json!("done"))),
+            entry(
+                11,
+                "response_item",
+                json!({"type": "custom_tool_call", "call_id": "call_4",
+                "name": "apply_patch", "input": "*** Begin Patch"}),
+            ),
+        ],
+    );
+    home.ok([Path::new("import"), &home.at("home/.codex/sessions")]);
+    let run = home.only_run();
+    assert_eq!(
+        recorded::steps(&run),
+        [
+            "codex/session_meta",
+            "codex/user",
+            "tools/call mcp__git__log: tool_error",
+            "codex/function_call_output",
+            "tools/call exec_command: tool_error",
+            "tools/call plan: ok",
+            "tools/call apply_patch: not_recorded",
+        ]
+    );
+    assert_eq!(run.steps[2].duration, Some(3_000_000_000));
+    assert_eq!(run.entry.header.project.as_deref(), Some("/home/x/app"));
+    let shown = home.ok(["show", "latest"]);
+    assert!(shown.contains("mcp__git__log({\"n\": 1})"), "{shown}");
+    assert!(shown.contains("no such file"), "{shown}");
+}
+
+#[test]
+fn sessions_of_copilot_come_in_from_its_folder() {
+    let home = Home::new();
+    let session = "365d7659-81af-445c-a872-297af1b87113";
+    let entry = |second: u32, kind: &str, data: Value| {
+        json!({"type": kind, "data": data, "id": format!("e{second}"), "parentId": null,
+            "timestamp": format!("2026-11-30T12:00:{second:02}.250Z")})
+    };
+    let start =
+        |id: &str, name: &str| json!({"toolCallId": id, "toolName": name, "arguments": {"n": 1}});
+    transcript(
+        &home,
+        &format!("home/.copilot/session-state/{session}/events.jsonl"),
+        &[
+            entry(
+                0,
+                "session.start",
+                json!({"sessionId": session, "copilotVersion": "1.0.102",
+                "startTime": "2026-11-30T12:00:00.000Z", "context": {"cwd": "/home/x/app"}}),
+            ),
+            entry(1, "user.message", json!({"content": "fix it"})),
+            entry(2, "tool.execution_start", start("call_1", "git-log")),
+            entry(3, "tool.execution_start", start("call_2", "bash")),
+            entry(
+                4,
+                "tool.execution_complete",
+                json!({"toolCallId": "call_2", "success": true,
+                "shellExecution": {"exitCode": 3}, "result": {"content": "out"}}),
+            ),
+            entry(
+                5,
+                "tool.execution_complete",
+                json!({"toolCallId": "call_1", "success": false,
+                "error": {"message": "MCP server 'git': no such file", "code": "failure"}}),
+            ),
+            entry(6, "tool.execution_start", start("call_3", "view")),
+            entry(
+                7,
+                "tool.execution_complete",
+                json!({"toolCallId": "call_3", "success": true,
+                "result": {"content": "text"}}),
+            ),
+        ],
+    );
+    home.ok([Path::new("import"), &home.at("home/.copilot/session-state")]);
+    let run = home.only_run();
+    assert_eq!(
+        recorded::steps(&run),
+        [
+            "copilot-cli/session.start",
+            "copilot-cli/user.message",
+            "tools/call git-log: tool_error",
+            "tools/call bash: tool_error",
+            "tools/call view: ok",
+        ]
+    );
+    assert_eq!(run.steps[2].duration, Some(3_000_000_000));
     assert_eq!(run.entry.header.project.as_deref(), Some("/home/x/app"));
 }
 

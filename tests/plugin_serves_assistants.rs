@@ -55,6 +55,17 @@ fn brings_our_server(client: Client) {
     let runs: Vec<&Value> = listed["runs"].as_array().unwrap().iter().collect();
     assert_eq!(runs.len(), 1, "{listed}");
     assert_eq!(runs[0]["run"], run);
+    // What the assistant itself wrote down of this comes in too.
+    let written = home.at("assistant").join(match client {
+        Client::Claude => ".claude/projects",
+        Client::Codex => ".codex/sessions",
+        Client::Copilot => ".copilot/session-state",
+    });
+    home.ok([Path::new("import"), &written]);
+    let imported = home.ok(["show", "latest"]);
+    assert!(imported.contains("list_failed_runs({}) = {"), "{imported}");
+    let found = home.ok(["search", "why did the last run fail?"]);
+    assert!(!found.is_empty(), "{imported}");
 }
 
 /// The plugin denies nothing where the program is not there, and the model is told.

@@ -6,7 +6,8 @@
 //!
 //! - [`mod@import`]: files and folders in; `find`: which recordings they hold
 //! - [`export`]: runs out; `jsonl`, `csv`, `har`, `chrome`: the formats that are one file
-//! - [`strace`]: agent-strace, in and out; `vcr`: agenttrace-vcr; `claude`: transcripts
+//! - [`strace`]: agent-strace, in and out; `vcr`: agenttrace-vcr
+//! - `transcript`: what assistants write down; `claude`, `codex`, `copilot`
 //! - `frames`: messages as they may have been on the wire
 //! - `source`, `lines`, `json`, `time`: reading what others wrote
 
@@ -16,6 +17,8 @@ pub mod strace;
 
 mod chrome;
 mod claude;
+mod codex;
+mod copilot;
 mod csv;
 mod error;
 mod find;
@@ -26,6 +29,7 @@ mod jsonl;
 mod lines;
 mod source;
 mod time;
+mod transcript;
 mod vcr;
 
 pub use error::FormatError;

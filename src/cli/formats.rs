@@ -11,6 +11,8 @@ Formats, told by their content:
                         `inspect` or `export --format json|ndjson` printed
   agenttrace-vcr        a recording (JSON)
   Claude Code           a transcript (.jsonl), or a folder of them such as ~/.claude/projects
+  Codex                 a rollout (.jsonl), or a folder of them such as ~/.codex/sessions
+  Copilot CLI           events.jsonl, or a folder such as ~/.copilot/session-state
 
 Everything comes in or nothing does. What is there already is left alone; --replace takes a
 recording anew that has changed since. Secrets are hidden as in what is recorded here. What becomes

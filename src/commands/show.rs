@@ -96,7 +96,7 @@ fn head(out: &mut impl Write, story: &Story) -> io::Result<()> {
         };
         if session.transport == "http" {
             how_http(out, session, &of)?;
-        } else {
+        } else if !session.command.is_empty() {
             let words = session.command.iter();
             let command: Vec<String> = words.map(|word| text(word.as_bytes(), 0)).collect();
             let command = command.join(" ");

@@ -31,6 +31,10 @@ pub(super) enum Found {
     Vcr(Source),
     /// A transcript of Claude Code.
     Claude(Source),
+    /// A rollout of Codex.
+    Codex(Source),
+    /// The events of a session of Copilot CLI.
+    Copilot(Source),
 }
 
 /// Folders in folders are looked at as far as this.
@@ -277,6 +281,13 @@ fn by_lines(source: &Source, start: &[u8]) -> Result<Option<Found>, FormatError>
         let ids = ["sessionId", "uuid", "leafUuid", "messageId", "parentUuid"];
         if is_text(has("type")) && ids.iter().any(|id| has(id).is_some()) {
             return Ok(Some(Found::Claude(source.clone())));
+        }
+        let holds = |name: &str| has(name).is_some_and(is_object);
+        if is_text(has("type")) && is_text(has("timestamp")) && holds("payload") {
+            return Ok(Some(Found::Codex(source.clone())));
+        }
+        if is_text(has("type")) && has("parentId").is_some() && holds("data") {
+            return Ok(Some(Found::Copilot(source.clone())));
         }
     }
     Ok(None)

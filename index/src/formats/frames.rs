@@ -127,6 +127,12 @@ impl Open {
         self.calls.remove(position)
     }
 
+    /// Whether a call is known by this name.
+    pub(super) fn holds(&self, place: usize, name: Option<u64>) -> bool {
+        let known = |call: &Call| name.is_some() && call.names.get(place) == Some(&name);
+        self.calls.iter().any(known)
+    }
+
     /// Whether calls are left that were not answered.
     pub(super) fn is_left(&self) -> bool {
         self.overflown || !self.calls.is_empty()

@@ -1,10 +1,13 @@
 //! Recordings of other programs, and portable files of ours, on their way in: all or nothing.
 
-use super::claude;
+use super::claude::Claude;
+use super::codex::Codex;
+use super::copilot::Copilot;
 use super::error::FormatError;
 use super::find::{self, Found};
 use super::source::Source;
 use super::strace::read as strace;
+use super::transcript;
 use super::vcr;
 use agent_trace_model::{End, RunId};
 use agent_trace_store::Store;
@@ -130,7 +133,9 @@ fn stage(
             }
             Found::StraceDocument(source) => strace::take(&strace::document(source)?, &mut take)?,
             Found::Vcr(source) => vcr::take(source, &mut take)?,
-            Found::Claude(source) => claude::take(source, &mut take)?,
+            Found::Claude(source) => transcript::take::<Claude>(source, &mut take)?,
+            Found::Codex(source) => transcript::take::<Codex>(source, &mut take)?,
+            Found::Copilot(source) => transcript::take::<Copilot>(source, &mut take)?,
             Found::Portable(_) => {}
         }
     }

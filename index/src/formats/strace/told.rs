@@ -4,10 +4,11 @@
 //! results: `result` beside `content_preview`, since its readers look for either.
 
 use super::event::Event;
-use crate::formats::claude;
+use crate::formats::claude::Claude;
 use crate::formats::export::{Left, leave};
 use crate::formats::json::{elements, is_number, is_object, is_string, quoted, shown, text_of};
 use crate::formats::time::decimal;
+use crate::formats::transcript::Dialect;
 use agent_trace_model::Stream;
 use agent_trace_model::step::{Message, Step};
 use agent_trace_model::story::{Session, Standing, Story};
@@ -215,7 +216,10 @@ fn asked(step: &Step, message: &Message) -> Option<(&'static str, Object)> {
             data.maybe("request_id", member(text, "id"));
             "llm_request"
         }
-        method => return transcript(method.strip_prefix(claude::PREFIX)?, params),
+        method => {
+            let kind = method.strip_prefix(Claude::FORMAT)?.strip_prefix('/')?;
+            return transcript(kind, params);
+        }
     };
     Some((kind, data))
 }
