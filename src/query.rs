@@ -126,6 +126,7 @@ pub(crate) fn runs(config: &Config, filter: Option<&str>) -> Result<RunsQuery, C
         filter: filter
             .map(|filter| filter.text().to_owned())
             .unwrap_or_default(),
+        task: None,
         now: now(),
         offset: utc_offset(),
         slow: slow(config),

@@ -56,6 +56,8 @@ pub const MOST_SIBLINGS: usize = 20;
 /// Bytes of siblings' messages that are looked at.
 pub const MOST_BYTES: u64 = 64 << 20;
 
+const UNSEEN: &str = "siblings that were not looked at, to keep to a bound";
+
 /// Numbers of steps in a list that is no list of suspects.
 const MOST_NUMBERS: usize = 1_000;
 
@@ -74,6 +76,8 @@ pub struct Input<'a> {
     pub passing: &'a [&'a Story],
     /// Siblings that failed.
     pub failing: &'a [&'a Story],
+    /// How many more siblings there are.
+    pub unseen: usize,
     /// What experiments found about its steps.
     pub tested: &'a [Tested],
     /// How many suspects are told at most.
@@ -89,18 +93,21 @@ impl<'a> Input<'a> {
             verdict: Verdict::Unjudged,
             passing: &[],
             failing: &[],
+            unseen: 0,
             tested: &[],
             most: 20,
         }
     }
 }
 
-/// Ranks the steps of a run beside its siblings, each given with whether it failed.
+/// Ranks the steps of a run beside its siblings, each given with whether it failed. There are
+/// `unseen` more of them.
 #[must_use]
 pub fn rank_beside<'a>(
     story: &Story,
     verdict: Verdict,
     siblings: impl Iterator<Item = (&'a Story, bool)>,
+    unseen: usize,
     most: usize,
 ) -> Ranking {
     let (mut passing, mut failing) = (Vec::new(), Vec::new());
@@ -114,6 +121,7 @@ pub fn rank_beside<'a>(
         verdict,
         passing: &passing,
         failing: &failing,
+        unseen,
         most,
         ..Input::of(story)
     })
@@ -147,6 +155,7 @@ pub fn rank(input: &Input<'_>) -> Ranking {
     let mut bytes = MOST_BYTES;
     let passing = bounded(input.passing, &mut bytes, &mut left);
     let failing = bounded(input.failing, &mut bytes, &mut left);
+    left.add("siblings", input.unseen, UNSEEN);
     let input = Input {
         passing: &passing,
         failing: &failing,
@@ -256,10 +265,6 @@ fn bounded<'a>(siblings: &[&'a Story], bytes: &mut u64, left: &mut Lefts) -> Vec
         }
         taken.push(*story);
     }
-    left.add(
-        "siblings",
-        siblings.len() - taken.len(),
-        "siblings that were not looked at, to keep to a bound",
-    );
+    left.add("siblings", siblings.len() - taken.len(), UNSEEN);
     taken
 }

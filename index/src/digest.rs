@@ -407,6 +407,7 @@ impl Digest {
             id: session.entry.session,
             workspace: header.workspace.clone(),
             project: header.project.clone(),
+            task: session.opening.task.as_deref().map(bounded),
             server: bounded(session.server()),
             client: bounded(&client(session, self.introduced.map(|(_, name)| name))),
             transport: bounded(session.transport()),

@@ -40,6 +40,9 @@ pub struct RunsQuery {
     /// The filter that they match; an empty one matches all.
     #[serde(default)]
     pub filter: String,
+    /// The task that they are runs of, word for word; none for any.
+    #[serde(default)]
+    pub task: Option<String>,
     /// Now, in nanoseconds since 1970: what the times in the filter are relative to.
     pub now: u64,
     /// Seconds east of UTC, of times in the filter without a zone.
@@ -318,7 +321,9 @@ impl Local {
         let (query, mut looked) = (asked.query, Vec::new());
         let is_enough = |seen| query.last > 0 && seen >= query.last;
         let mut more = true;
-        if let Some(table) = &*self.watched().table() {
+        // Runs of one task are found by their keys, in memory or not.
+        let in_memory = query.task.is_none().then(|| self.watched().table());
+        if let Some(Some(table)) = in_memory.as_deref() {
             let after = cursor.map(|at| (at.started, at.run));
             let mut runs = table.after(&query.workspace, after);
             while looked.len() < block {
@@ -402,8 +407,17 @@ impl Local {
         most: usize,
         more: &mut bool,
     ) -> Result<Vec<(u64, RunId)>, RunsError> {
-        let prefix = keys::times_of(&query.workspace);
-        let after = after.map(|at| keys::time(&query.workspace, at.started, at.run));
+        let workspace = &query.workspace;
+        let (prefix, after) = match &query.task {
+            None => (
+                keys::times_of(workspace),
+                after.map(|at| keys::time(workspace, at.started, at.run)),
+            ),
+            Some(task) => (
+                keys::times_in_task(workspace, task),
+                after.map(|at| keys::time_in_task(workspace, task, at.started, at.run)),
+            ),
+        };
         let mut found = Vec::with_capacity(most);
         self.engine()
             .scan(&prefix, after.as_deref(), &mut |key, _| {

@@ -85,6 +85,7 @@ pub fn run(
         aliases: group.aliases.clone(),
         workspace: workspace.to_owned(),
         project: each().find_map(|session| session.project.clone()),
+        task: each().find_map(|session| session.task.clone()),
         key: group.key.clone(),
         started,
         last: last.max(started),

@@ -44,6 +44,7 @@ fn all() -> RunsQuery {
     RunsQuery {
         workspace: "default".into(),
         projects: Projects::All,
+        task: None,
         filter: String::new(),
         now: journal::START,
         offset: 0,

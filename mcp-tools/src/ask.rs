@@ -111,6 +111,7 @@ impl Asked {
             workspace: self.caller.workspace.clone(),
             projects: self.caller.projects.clone(),
             filter: filter.unwrap_or_default().to_owned(),
+            task: None,
             now: now(),
             offset: self.reader.offset,
             slow: self.reader.slow,

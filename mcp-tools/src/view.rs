@@ -64,6 +64,9 @@ struct RunText {
     servers: Vec<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<Text>,
+    /// The task that it was started for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<Text>,
     /// Why it was judged so.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict_reason: Option<Text>,
@@ -120,6 +123,7 @@ impl RunView {
                 clients: names(&row.clients),
                 servers: names(&row.servers),
                 project: row.project.as_ref().map(Text::name),
+                task: row.task.as_ref().map(Text::name),
                 verdict_reason: reason.map(|decision| Text::line(&decision.reason)),
             },
         }

@@ -20,6 +20,8 @@ pub struct Story {
     pub workspace: String,
     /// The project directory, where there is one.
     pub project: Option<String>,
+    /// The task that whoever started it named: runs of one task can be compared.
+    pub task: Option<String>,
     /// The sessions that it is made of, in the order in which they began.
     pub sessions: Vec<Session>,
     /// Prompts, where their ids are known, in the order in which they began.

@@ -3,11 +3,13 @@
 use crate::cli::understand::{Form, Suspects as Args};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
-use crate::query::{self, Opened};
+use crate::query::{self, Index, Opened};
 use crate::render::escape::text;
 use crate::render::json;
 use crate::render::words::{answers, asks, count, head, is_answered};
 use agent_trace_analysis::suspects::{self, Quote, Ranking, Reason, Side, Suspect};
+use agent_trace_index::listing::RunsQuery;
+use agent_trace_index::siblings::{MOST, choose};
 use agent_trace_model::story::Story;
 use owo_colors::OwoColorize;
 use std::io::{self, Write};
@@ -20,10 +22,13 @@ const BASELINE: usize = 5;
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     let opened = query::open(config, &args.run)?;
-    let siblings = siblings(args, &opened, config)?;
+    let (siblings, unseen) = match args.siblings.is_empty() {
+        true => of_its_task(&opened, config)?,
+        false => (siblings(args, &opened, config)?, 0),
+    };
     let beside = siblings.iter().map(|s| (&s.story, s.run.failed()));
     let verdict = opened.run.verdict();
-    let ranking = suspects::rank_beside(&opened.story, verdict, beside, args.most);
+    let ranking = suspects::rank_beside(&opened.story, verdict, beside, unseen, args.most);
     match args.format {
         Form::Text => print(&mut anstream::stdout().lock(), &opened.story, &ranking)?,
         Form::Json => json::document(&ranking)?,
@@ -43,6 +48,32 @@ fn siblings(args: &Args, run: &Opened, config: &Config) -> Result<Vec<Opened>, C
         }
     }
     Ok(siblings)
+}
+
+/// Runs of the same task, as many as are looked at, and how many more there are.
+fn of_its_task(run: &Opened, config: &Config) -> Result<(Vec<Opened>, usize), CommandError> {
+    if run.run.row.task.is_none() {
+        return Ok((Vec::new(), 0));
+    }
+    let query = RunsQuery {
+        task: run.run.row.task.clone(),
+        ..query::runs(config, None)?
+    };
+    let index = Index::of(config.store())?;
+    let chosen = choose(&run.run, index.runs(query, MOST)?.runs);
+    let ids: Vec<_> = chosen.runs.iter().map(|run| run.row.id).collect();
+    let found = index.find_all(&ids)?;
+    // Others wait for the index while it is held here.
+    drop(index);
+    let mut unseen = chosen.left;
+    let mut siblings = Vec::new();
+    for found in found.into_iter().flatten() {
+        match query::read(&config.store(), found) {
+            Ok(sibling) => siblings.push(sibling),
+            Err(_) => unseen += 1,
+        }
+    }
+    Ok((siblings, unseen))
 }
 
 fn print(out: &mut impl Write, story: &Story, ranking: &Ranking) -> io::Result<()> {

@@ -151,6 +151,7 @@ impl Judging<'_> {
         let mut query = RunsQuery {
             workspace: WORKSPACE.into(),
             projects: Projects::All,
+            task: None,
             // Before now, which is that moment.
             filter: "~since 0s".into(),
             now: self.from,

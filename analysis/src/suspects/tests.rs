@@ -70,7 +70,7 @@ fn a_ranking_tells_what_it_is_based_on() {
         4 /params/arguments/issue 91: "issue-17"
     others [5]
     baseline {"first":[3,4,5],"last":[5,4,3]}
-    left [{"what":"passing_siblings","count":0,"because":"runs of the same task that passed were given: nothing was compared"}]
+    left [{"what":"passing_siblings","count":0,"because":"runs of the same task that passed are known: nothing was compared"}]
     "#);
 }
 

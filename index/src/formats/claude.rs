@@ -42,6 +42,7 @@ pub(super) fn take(source: &Source, take: &mut Take<'_>) -> Result<(), FormatErr
     };
     let path = source.path();
     let opening = Opening {
+        task: None,
         started: facts.started,
         client: Some(FORMAT.into()),
         server: Some(FORMAT.into()),

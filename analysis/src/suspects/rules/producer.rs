@@ -110,6 +110,7 @@ fn near(story: &Story, at: usize) -> (Cow<'_, Story>, usize) {
         aliases: Vec::new(),
         workspace: String::new(),
         project: None,
+        task: None,
         turns: Vec::new(),
         id: story.id,
     };
