@@ -135,6 +135,8 @@ pub(crate) fn runs(config: &Config, filter: Option<&str>) -> Result<RunsQuery, C
         limit: 0,
         last: 0,
         cursor: None,
+        look: 0,
+        unowned: true,
     })
 }
 

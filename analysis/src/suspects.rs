@@ -189,7 +189,7 @@ pub fn rank(input: &Input<'_>) -> Ranking {
         run: input.story.id.to_string(),
         failed: Failed {
             verdict: input.verdict,
-            steps: numbers(&mut view.failures.iter().map(|at| at + 1)),
+            steps: numbers(&mut view.failures.iter().map(|at| input.story.steps[*at].number)),
             crashed: view.crashed.len(),
         },
         more: known.len() - suspects.len(),

@@ -120,6 +120,8 @@ pub struct SessionRow {
     pub project: Option<String>,
     /// The task that it was started for, where one was named.
     pub task: Option<String>,
+    /// Whether the server is our own, which answers assistants: how that goes is no failure.
+    pub own: bool,
     /// What to call the server.
     pub server: String,
     /// What to call the client; empty where nothing is known.

@@ -45,6 +45,8 @@ fn all() -> RunsQuery {
         workspace: "default".into(),
         projects: Projects::All,
         task: None,
+        look: 0,
+        unowned: true,
         filter: String::new(),
         now: journal::START,
         offset: 0,

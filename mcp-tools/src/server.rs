@@ -76,6 +76,7 @@ impl Server {
             turn: WireKeys::of(meta.as_bytes()).turn,
             progress: progress.map(|token| (context.peer.clone(), token)),
             cancelled,
+            warnings: Arc::default(),
         }
     }
 

@@ -142,7 +142,7 @@ impl RunView {
             steps: story.steps.len() as u64,
             calls: calls().count() as u64,
             failed_calls: failed.count() as u64,
-            incomplete: listed.incomplete || opened.unreadable > 0,
+            incomplete: listed.incomplete || !opened.unreadable.is_empty(),
             failures: told.map(|f| FailureView::of_story(story, f)).collect(),
             more_failures: opened.failures.len().saturating_sub(FAILURES) as u64,
             ..listed
@@ -196,7 +196,7 @@ impl FailureView {
             Failure::TimedOut { method, .. } => ("timed_out", Some(method)),
         };
         let number = failure.step();
-        let step = number.and_then(|number| story.steps.get(number - 1));
+        let step = number.and_then(|number| story.step(number));
         let session = match failure {
             Failure::Crashed { session } => story.sessions.get(*session),
             _ => step.and_then(|step| story.session(step)),

@@ -131,7 +131,7 @@ fn print(out: &mut impl Write, story: &Story, ranking: &Ranking) -> io::Result<(
 }
 
 fn one(out: &mut impl Write, story: &Story, place: usize, suspect: &Suspect) -> io::Result<()> {
-    let Some(step) = story.steps.get(suspect.step - 1) else {
+    let Some(step) = story.step(suspect.step) else {
         return Ok(());
     };
     let mut line = asks(story, step, SHOWN);

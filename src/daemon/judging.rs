@@ -162,6 +162,8 @@ impl Judging<'_> {
             limit: MOST,
             last: 0,
             cursor: None,
+            look: 0,
+            unowned: false,
         };
         let (mut ended, mut next) = (Vec::new(), now.saturating_sub(LATE));
         loop {

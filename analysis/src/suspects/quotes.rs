@@ -67,8 +67,9 @@ impl Quote {
     /// Whether it is word for word what is stored in this run.
     #[must_use]
     pub fn stands_in(&self, story: &Story) -> bool {
-        let step = self.step.checked_sub(1).and_then(|at| story.steps.get(at));
-        let message = step.and_then(|step| text(step, self.message));
+        let message = story
+            .step(self.step)
+            .and_then(|step| text(step, self.message));
         let end = self.offset.checked_add(self.length);
         let stored = message.zip(end);
         let stored = stored.and_then(|(message, end)| message.get(self.offset..end));

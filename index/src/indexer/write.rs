@@ -406,6 +406,7 @@ fn is_same(before: &SessionRow, now: &SessionRow, part: u32) -> bool {
         workspace,
         project,
         task,
+        own,
         server,
         client,
         transport,
@@ -423,7 +424,7 @@ fn is_same(before: &SessionRow, now: &SessionRow, part: u32) -> bool {
     parts.get(at) == now.parts.get(at)
         && next(before) == next(now)
         && (workspace, project) == (&now.workspace, &now.project)
-        && task == &now.task
+        && (task, own) == (&now.task, &now.own)
         && (server, client) == (&now.server, &now.client)
         && (transport, revision) == (&now.transport, &now.revision)
         && (started, clipped) == (&now.started, &now.clipped)

@@ -177,6 +177,10 @@ impl Difference {
             let step = run.story.steps.get(at)?;
             Some(StepView::of(run, step))
         };
+        let is_flagged = |run: &Opened, at: usize| {
+            let step = run.story.steps.get(at);
+            step.is_some_and(|step| run.flagged.contains(&step.number))
+        };
         let (of, at_a, at_b) = match entry {
             Entry::OnlyA(at) => ("only_a", Some(*at), None),
             Entry::OnlyB(at) => ("only_b", None, Some(*at)),
@@ -188,9 +192,7 @@ impl Difference {
                 DifferenceText {
                     arguments: changes(&both.arguments),
                     // How it differs would show what it is.
-                    answer: match a.flagged.contains(&(both.a + 1))
-                        || b.flagged.contains(&(both.b + 1))
-                    {
+                    answer: match is_flagged(a, both.a) || is_flagged(b, both.b) {
                         true => Vec::new(),
                         false => changes(&both.answer),
                     },
