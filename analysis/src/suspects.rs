@@ -229,6 +229,7 @@ fn suspect(input: &Input<'_>, at: usize, mut found: Vec<Found>, dropped: &mut us
                 Some(sibling) => input.passing.get(sibling),
             };
             let quote = story.and_then(|story| spot.quote(story));
+            let quote = quote.filter(|quote| is_stored(input, quote));
             *dropped += usize::from(quote.is_none());
             quote
         });
@@ -245,6 +246,18 @@ fn suspect(input: &Input<'_>, at: usize, mut found: Vec<Found>, dropped: &mut us
         outcome: step.outcome,
         recorded: view::called(input.story, step),
         reasons: reasons.collect(),
+    }
+}
+
+/// Whether what a quote says stands where it says that it does: looked up by the names and
+/// numbers that it has, as whoever reads it will.
+fn is_stored(input: &Input<'_>, quote: &Quote) -> bool {
+    match &quote.run {
+        None => quote.stands_in(input.story),
+        Some(run) => {
+            let mut named = input.passing.iter().filter(|s| s.id.to_string() == *run);
+            named.any(|story| quote.stands_in(story))
+        }
     }
 }
 

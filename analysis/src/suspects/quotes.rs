@@ -42,13 +42,13 @@ impl Spot {
         self
     }
 
-    /// The quote, unless it is not word for word what is stored there.
+    /// The quote, unless there is no such place, or no text at it.
     pub(super) fn quote(&self, story: &Story) -> Option<Quote> {
         let step = story.steps.get(self.at)?;
         let message = text(step, self.side)?;
         let range = trimmed(message, self.range.clone())?;
         let said = str::from_utf8(message.get(range.clone())?).ok()?;
-        let quote = Quote {
+        Some(Quote {
             run: self.sibling.map(|_| story.id.to_string()),
             step: step.number,
             message: self.side,
@@ -58,8 +58,7 @@ impl Spot {
                 pointer: walk::pointer_at(message, range.start),
                 text: said.to_owned(),
             },
-        };
-        quote.stands_in(story).then_some(quote)
+        })
     }
 }
 

@@ -154,6 +154,9 @@ struct ElementView {
     passing: usize,
     /// How many failing runs did it.
     failing: usize,
+    /// How likely that is by chance (Fisher's exact test, Holm's correction); not how likely it is
+    /// that this broke the run.
+    p: f64,
     recorded: CalledText,
 }
 
@@ -356,6 +359,7 @@ impl ElementView {
         Self {
             passing: element.ep,
             failing: element.ef,
+            p: element.p,
             recorded: CalledText::of(&element.recorded),
         }
     }
