@@ -159,7 +159,7 @@ pub(crate) enum Command {
     ///
     /// By fixed rules over errors, retries, empty and partial results, arguments against
     /// definitions, values that were handed on, and what is different from runs of the same task
-    /// that passed; each with its weight and quotes. No model is asked. A score orders the steps
+    /// that passed; each with its weight and quotes. No model is asked, but by --judge. A score orders the steps
     /// of one run; it is no probability.
     Suspects(understand::Suspects),
     /// Show what is different between two runs

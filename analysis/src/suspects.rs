@@ -11,6 +11,7 @@
 //! Bytes that were recorded stand under members named `recorded` only, in what is serialised,
 //! too. Each [`Quote`] is cut out of the stored bytes at its offset.
 //!
+//! - [`judge`]: what a model is asked beside it, where the user wants that, and what counts of it
 //! - `result`: what a ranking says
 //! - [`weights`]: the rules by name, and what each weighs
 //! - `rules`: the rules
@@ -22,6 +23,7 @@
 mod answers;
 mod definitions;
 mod evidence;
+pub mod judge;
 mod left;
 mod quotes;
 mod result;

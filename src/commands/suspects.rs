@@ -1,4 +1,8 @@
 //! `suspects`: which steps may have broken a run.
+//!
+//! - [`model`]: what a model says of it, where it is asked
+
+mod model;
 
 use crate::cli::understand::{Form, Suspects as Args};
 use crate::config::Config;
@@ -7,11 +11,13 @@ use crate::query::{self, Index, Opened};
 use crate::render::escape::text;
 use crate::render::json;
 use crate::render::words::{answers, asks, count, head, is_answered};
+use agent_trace_analysis::suspects::judge::Judged;
 use agent_trace_analysis::suspects::{self, Quote, Ranking, Reason, Side, Suspect};
 use agent_trace_index::listing::RunsQuery;
 use agent_trace_index::siblings::{MOST, choose};
 use agent_trace_model::story::Story;
 use owo_colors::OwoColorize;
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// Characters of arguments and of results.
@@ -29,11 +35,47 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     let beside = siblings.iter().map(|s| (&s.story, s.run.failed()));
     let verdict = opened.run.verdict();
     let ranking = suspects::rank_beside(&opened.story, verdict, beside, unseen, args.most);
+    let judged = args
+        .judge
+        .then(|| model::ask(config, &opened.story, &ranking));
+    let judged = judged.transpose()?;
     match args.format {
-        Form::Text => print(&mut anstream::stdout().lock(), &opened.story, &ranking)?,
-        Form::Json => json::document(&ranking)?,
+        Form::Text => {
+            let mut out = anstream::stdout().lock();
+            print(&mut out, &opened.story, &ranking)?;
+            if let Some(judged) = &judged {
+                opinion(&mut out, judged)?;
+            }
+        }
+        Form::Json => json::document(&Document {
+            ranking: &ranking,
+            judge: judged.as_ref(),
+        })?,
     }
     Ok(exit::SUCCESS)
+}
+
+/// A ranking, and beside it what a model says.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    ranking: &'a Ranking,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judge: Option<&'a Judged>,
+}
+
+fn opinion(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
+    let step = format!("step {}", judged.step);
+    writeln!(out, "\n{}: {}", "A model says".bold(), step.bold())?;
+    writeln!(out, "  {}", text(judged.recorded.because.as_bytes(), 0))?;
+    for quote in &judged.quotes {
+        self::quote(out, quote)?;
+    }
+    if judged.dropped_quotes > 0 {
+        let what = "of its quotes do not stand there, and are dropped";
+        writeln!(out, "  {} {what}", judged.dropped_quotes.yellow())?;
+    }
+    writeln!(out, "  this is {}", judged.note)
 }
 
 /// The siblings that were named, each once.
