@@ -41,7 +41,8 @@ use tracing::level_filters::LevelFilter;
     after_help = "Exit codes: 0 done, 1 something was found, 2 it could not be done.\n\
                   `record` exits with the server's own status, or 127 if it could not be started.\n\n\
                   Environment: AGENT_TRACE_DIR (data directory), AGENT_TRACE_CONFIG (configuration\n\
-                  file), AGENT_TRACE=off (relay without recording), NO_COLOR."
+                  file), AGENT_TRACE_TASK (what is recorded is for this task), AGENT_TRACE=off (relay without\n\
+                  recording), NO_COLOR."
 )]
 pub(crate) struct Cli {
     /// The data directory [default: $AGENT_TRACE_DIR, else the platform's data folder]
@@ -98,8 +99,8 @@ Filters, for `runs`, `show`, `search`, `stats` and `export`; a run matches if on
   ~bq, ~bs     request body, response body    ~size >1MB   bytes of both messages
   ~w WORDS     whole words in either body     ~since 2h    ~until 2026-11-30
   ~h TEXT      a header line (HTTP)           ~r RUN       the run, by the beginning of its id
-  ~failed      of a run that failed           ~v VERDICT   right, wrong, unjudged
-  ~all         everything
+  ~k TASK      the task of the run            ~v VERDICT   right, wrong, unjudged
+  ~failed      of a run that failed           ~all         everything
 Parts side by side must all hold; `&`, `|`, `!` and parentheses as usual. A word alone is looked
 for in the names of tools, targets and methods. Texts match anywhere, upper or lower case;
 /.../ is a regular expression; blanks and signs need quotes.";
@@ -158,7 +159,7 @@ pub(crate) enum Command {
     ///
     /// By fixed rules over errors, retries, empty and partial results, arguments against
     /// definitions, values that were handed on, and what is different from runs of the same task
-    /// that passed; each with its weight and quotes. No model is asked. A score orders the steps
+    /// that passed; each with its weight and quotes. No model is asked, but by --judge. A score orders the steps
     /// of one run; it is no probability.
     Suspects(understand::Suspects),
     /// Show what is different between two runs
@@ -238,6 +239,11 @@ pub(crate) struct Record {
     /// the same client does at the same time.
     #[arg(long, value_name = "NAME")]
     pub(crate) run: Option<String>,
+    /// The task that the session is for: runs of the same task are compared with each other
+    ///
+    /// Without it that of `agent-trace run --task` above it, or of AGENT_TRACE_TASK.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) task: Option<String>,
     /// What to call the client in the trace
     #[arg(long, value_name = "NAME")]
     pub(crate) client: Option<String>,
@@ -260,6 +266,10 @@ pub(crate) struct RunCommand {
     /// The name of the run; sessions of an earlier command with the same name belong to it, too
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// The task that the run is for: `suspects` compares runs of the same task [default:
+    /// $AGENT_TRACE_TASK]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) task: Option<String>,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

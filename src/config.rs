@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tracing::level_filters::LevelFilter;
 
-pub(crate) use file::File;
+pub(crate) use file::{File, Judge};
 
 /// Where the data directory is.
 pub(crate) const ENV_STORE: &str = "AGENT_TRACE_DIR";

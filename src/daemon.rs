@@ -210,8 +210,12 @@ impl Daemon {
 
     /// Where assistants ask what was recorded.
     fn endpoint(self: &Arc<Self>, end: CancellationToken) -> Endpoint {
-        let runs: Arc<dyn Runs> = Arc::<Self>::clone(self);
-        let reader = answering::reader(&self.config(), &self.store, runs);
+        let daemon = Arc::clone(self);
+        // What a reload changed counts from the next request on.
+        let reader = move || {
+            let runs: Arc<dyn Runs> = Arc::<Self>::clone(&daemon);
+            answering::reader(&daemon.config(), &daemon.store, runs)
+        };
         let gate = Arc::new(Gate::of(&self.store));
         Endpoint::new(reader, gate, end)
     }

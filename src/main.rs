@@ -23,6 +23,7 @@ mod judge;
 mod query;
 mod recording;
 mod render;
+mod secret;
 mod serving;
 mod units;
 

@@ -126,6 +126,7 @@ pub(crate) fn runs(config: &Config, filter: Option<&str>) -> Result<RunsQuery, C
         filter: filter
             .map(|filter| filter.text().to_owned())
             .unwrap_or_default(),
+        task: None,
         now: now(),
         offset: utc_offset(),
         slow: slow(config),
@@ -134,6 +135,8 @@ pub(crate) fn runs(config: &Config, filter: Option<&str>) -> Result<RunsQuery, C
         limit: 0,
         last: 0,
         cursor: None,
+        look: 0,
+        unowned: true,
     })
 }
 

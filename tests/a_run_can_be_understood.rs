@@ -166,7 +166,7 @@ fn suspects_are_ranked_with_quotes() {
     Beside it
     scores are sums of fixed weights: they order the steps of this run and are no probabilities
     by place alone: 3, 4, 5, 6, 7 from the beginning, 8, 7, 6, 5, 4 from the end
-    0 runs of the same task that passed were given: nothing was compared
+    0 runs of the same task that passed are known: nothing was compared
     "#);
     relay(&home, &conversation(8214));
     let first = ids(&home).remove(1);

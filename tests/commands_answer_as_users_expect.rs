@@ -268,6 +268,7 @@ fn config_says_where_each_setting_comes_from() {
     check.timeout  1m  default
     steps.slow  10s  default
     mcp.answer  32KiB  default
+    judge.url  none  default
     daemon.listen  127.0.0.1:4747  default
     daemon.drain  5s  default
     daemon.workers  3  file

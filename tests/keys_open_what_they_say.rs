@@ -83,6 +83,7 @@ fn key(home: &Home, name: &str, workspace: &str, scopes: &str) -> String {
 fn request(key: Option<&str>, method: &str, mut params: Value, more: &str) -> Vec<u8> {
     let name = params["name"]
         .as_str()
+        .or(params["uri"].as_str())
         .map(|name| format!("Mcp-Name: {name}\r\n"));
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -332,6 +333,68 @@ fn a_limit_is_told_with_when_to_try_again() {
     assert!(
         audit.lines().count() >= 3 && audit.contains("refused: too often"),
         "{audit}"
+    );
+}
+
+#[test]
+fn lists_prompts_and_resources_count_like_tools() {
+    let home = Home::new();
+    runs_of(&home, "default", 1);
+    let limited = |name: &str| {
+        let words = ["key", "create", "--scopes", "runs:read", "--limit", "1/h"];
+        home.ok(words.into_iter().chain(["--name", name]))
+    };
+    let daemon = home.daemon(ADMIN);
+    let requests = [
+        ("tools/list", json!({})),
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({ "name": "why_did_run_fail" })),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({ "uri": "run://latest" })),
+        ("resources/read", json!({ "uri": "other://latest" })),
+    ];
+    for (number, (method, params)) in requests.into_iter().enumerate() {
+        let key = limited(&format!("k{number}")).trim().to_owned();
+        ask(&daemon, &key, method, params.clone());
+        let refused = ask(&daemon, &key, method, params);
+        let told = &refused["error"]["data"];
+        assert_eq!(told["error"], "rate_limited", "{method}: {refused}");
+        assert!(told["retry_after"].as_u64() > Some(3_000), "{refused}");
+        let audit = std::fs::read_to_string(home.at("store/state/audit")).unwrap();
+        let lines = audit
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        let own = lines.filter(|line: &Value| line["who"] == format!("k{number}"));
+        let own: Vec<Value> = own.collect();
+        let names = (&own[0]["tool"], &own[1]["outcome"]);
+        let name = match method {
+            "resources/read" if number == 5 => "get_run",
+            method => method,
+        };
+        assert_eq!(names, (&json!(name), &json!("refused: too often")));
+    }
+}
+
+#[test]
+fn how_large_answers_are_counts_from_a_reload_on() {
+    let home = Home::new();
+    runs_of(&home, "default", 90);
+    let key = key(&home, "k", "default", "runs:read");
+    let daemon = home.daemon(&format!("{ADMIN}[mcp]\nanswer = \"40KiB\"\n"));
+    let told = || {
+        let call = json!({ "name": "list_runs", "arguments": { "limit": 90 } });
+        let answer = ask(&daemon, &key, "tools/call", call);
+        let runs = answer["result"]["structuredContent"]["runs"].as_array();
+        (runs.unwrap().len(), answer.to_string().len())
+    };
+    let (many, _) = told();
+    let said = daemon.reload(&format!("{ADMIN}[mcp]\nanswer = \"24KiB\"\n"));
+    assert_eq!(said.code, 0, "{}", said.err);
+    let (fewer, bytes) = told();
+    assert!(
+        fewer < many && bytes <= (24 << 10) + 100,
+        "{many} {fewer} {bytes}"
     );
 }
 

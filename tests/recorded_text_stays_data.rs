@@ -80,6 +80,7 @@ fn hostile_run(home: &Home) {
         )
         + &call(5, json!({ "uri": HOSTILE }), HOSTILE);
     let record = home.record().option("--run").option(MARK);
+    let record = record.option("--task").option(MARK);
     let record = record
         .option("--client")
         .option(HOSTILE)

@@ -12,15 +12,16 @@
 //! ~m METHOD     the method                      ~x CODE     JSON-RPC error or HTTP status
 //! ~b TEXT       request or response body        ~d >2s      duration (> >= < <= =)
 //! ~bq TEXT      request body                    ~size >1MB  bytes of both messages
-//! ~bs TEXT      response body                   ~since TIME, ~until TIME
+//! ~k TASK       the task of the run             ~since TIME, ~until TIME
+//! ~bs TEXT      response body
 //! ~w WORDS      whole words in either body      ~r RUN      the run, by the beginning of its id
 //! ~h TEXT       a header line (HTTP)            ~v VERDICT  right, wrong, unjudged
 //! ~all          everything                      ~failed     of a run that failed
 //! ```
 //!
 //! Texts match where they occur, upper or lower case; `/…/` is a regular expression. Blanks
-//! and signs in a text need quotes (`"…"`, `'…'`) or a backslash. `~c`, `~r`, `~v` and
-//! `~failed` are about the run, and so hold for all of its steps or none; a run without steps
+//! and signs in a text need quotes (`"…"`, `'…'`) or a backslash. `~c`, `~k`, `~r`, `~v`
+//! and `~failed` are about the run, and so hold for all of its steps or none; a run without steps
 //! matches where nothing that steps could say would change the answer.
 //!
 //! - `lexer`, `parser`: from text to expression
@@ -54,7 +55,7 @@ use text::Text;
 use units::Comparison;
 
 /// Every operator, with what it needs.
-pub const OPERATORS: [(&str, &str); 21] = [
+pub const OPERATORS: [(&str, &str); 22] = [
     ("all", ""),
     ("b", "text"),
     ("bq", "text"),
@@ -64,6 +65,7 @@ pub const OPERATORS: [(&str, &str); 21] = [
     ("e", ""),
     ("failed", ""),
     ("h", "text"),
+    ("k", "task"),
     ("m", "method"),
     ("o", "outcome"),
     ("q", ""),
@@ -124,6 +126,7 @@ enum Atom {
     Tool(Text),
     Server(Text),
     Client(Text),
+    Task(Text),
     Method(Text),
     Body(Sides, Text),
     Header(Text),

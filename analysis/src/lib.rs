@@ -11,6 +11,7 @@
 //! - [`escape`]: recorded text made safe to show
 //! - [`scalars`], [`quote`], [`words`]: values in messages and where they stand, pieces to show,
 //!   and words for numbers
+//! - [`statistics`]: whether a difference may be chance
 //! - [`suspects`]: which steps may have broken a run
 //! - [`testing`]: small stories for tests
 
@@ -24,6 +25,7 @@ pub mod outcomes;
 pub mod parts;
 pub mod quote;
 pub mod scalars;
+pub mod statistics;
 pub mod suspects;
 pub mod testing;
 pub mod timeline;

@@ -8,7 +8,7 @@
 //! Tools and methods are those of a server: a run may have several sessions with one.
 
 use agent_trace_model::step::{Step, StepKind};
-use agent_trace_model::story::{Standing, Story};
+use agent_trace_model::story::{Session, Standing, Story};
 use agent_trace_model::{Ending, Finish, Outcome, Verdict};
 use std::collections::{BTreeMap, HashMap};
 
@@ -89,14 +89,14 @@ pub fn is_failed(story: &Story, verdict: Verdict) -> bool {
 pub fn failures(story: &Story) -> Vec<Failure> {
     let mut failures = Vec::new();
     for (session, told) in story.sessions.iter().enumerate() {
-        if told.standing == Standing::Crashed {
+        if told.standing == Standing::Crashed && !told.is_own() {
             failures.push(Failure::Crashed { session });
         }
     }
     // The last attempt of each kind says how it went.
     let mut last: BTreeMap<Attempt<'_>, &Step> = BTreeMap::new();
     for step in &story.steps {
-        if is_left_alone(step) {
+        if is_left_alone(story, step) {
             failures.push(Failure::Unanswered { step: step.number });
         } else if let Some(attempt) = attempt(story, step) {
             last.insert(attempt, step);
@@ -145,7 +145,7 @@ pub fn recovered(story: &Story) -> Vec<Recovered> {
     let mut next: BTreeMap<Attempt<'_>, usize> = BTreeMap::new();
     let mut recovered = Vec::new();
     for step in story.steps.iter().rev() {
-        let Some(attempt) = attempt(story, step).filter(|_| !is_left_alone(step)) else {
+        let Some(attempt) = attempt(story, step).filter(|_| !is_left_alone(story, step)) else {
             continue;
         };
         if !step.outcome.is_failure() {
@@ -189,7 +189,7 @@ enum Kind {
 fn attempt<'a>(story: &'a Story, step: &'a Step) -> Option<Attempt<'a>> {
     use Outcome::{Cancelled, NotRecorded, Pending};
     let open = matches!(step.outcome, Pending | Cancelled | NotRecorded);
-    if open || !step.is_clients() || is_moved(story, step) {
+    if open || !step.is_clients() || is_moved(story, step) || is_of_own(story, step) {
         return None;
     }
     let method = step.method.as_deref();
@@ -209,9 +209,15 @@ fn attempt<'a>(story: &'a Story, step: &'a Step) -> Option<Attempt<'a>> {
     })
 }
 
+/// Whether it is said to our own server: how that goes says nothing of the run.
+fn is_of_own(story: &Story, step: &Step) -> bool {
+    story.session(step).is_some_and(Session::is_own)
+}
+
 /// Whether it is a request of the client that nobody answered.
-fn is_left_alone(step: &Step) -> bool {
+fn is_left_alone(story: &Story, step: &Step) -> bool {
     let request = step.is_clients() && step.kind == StepKind::Request;
+    let request = request && !is_of_own(story, step);
     request && step.outcome.is_unanswered() && !failed_in_http(step)
 }
 

@@ -11,6 +11,7 @@
 //! Bytes that were recorded stand under members named `recorded` only, in what is serialised,
 //! too. Each [`Quote`] is cut out of the stored bytes at its offset.
 //!
+//! - [`judge`]: what a model is asked beside it, where the user wants that, and what counts of it
 //! - `result`: what a ranking says
 //! - [`weights`]: the rules by name, and what each weighs
 //! - `rules`: the rules
@@ -22,6 +23,7 @@
 mod answers;
 mod definitions;
 mod evidence;
+pub mod judge;
 mod left;
 mod quotes;
 mod result;
@@ -56,6 +58,8 @@ pub const MOST_SIBLINGS: usize = 20;
 /// Bytes of siblings' messages that are looked at.
 pub const MOST_BYTES: u64 = 64 << 20;
 
+const UNSEEN: &str = "siblings that were not looked at, to keep to a bound";
+
 /// Numbers of steps in a list that is no list of suspects.
 const MOST_NUMBERS: usize = 1_000;
 
@@ -74,6 +78,8 @@ pub struct Input<'a> {
     pub passing: &'a [&'a Story],
     /// Siblings that failed.
     pub failing: &'a [&'a Story],
+    /// How many more siblings there are.
+    pub unseen: usize,
     /// What experiments found about its steps.
     pub tested: &'a [Tested],
     /// How many suspects are told at most.
@@ -89,18 +95,21 @@ impl<'a> Input<'a> {
             verdict: Verdict::Unjudged,
             passing: &[],
             failing: &[],
+            unseen: 0,
             tested: &[],
             most: 20,
         }
     }
 }
 
-/// Ranks the steps of a run beside its siblings, each given with whether it failed.
+/// Ranks the steps of a run beside its siblings, each given with whether it failed. There are
+/// `unseen` more of them.
 #[must_use]
 pub fn rank_beside<'a>(
     story: &Story,
     verdict: Verdict,
     siblings: impl Iterator<Item = (&'a Story, bool)>,
+    unseen: usize,
     most: usize,
 ) -> Ranking {
     let (mut passing, mut failing) = (Vec::new(), Vec::new());
@@ -114,6 +123,7 @@ pub fn rank_beside<'a>(
         verdict,
         passing: &passing,
         failing: &failing,
+        unseen,
         most,
         ..Input::of(story)
     })
@@ -147,6 +157,7 @@ pub fn rank(input: &Input<'_>) -> Ranking {
     let mut bytes = MOST_BYTES;
     let passing = bounded(input.passing, &mut bytes, &mut left);
     let failing = bounded(input.failing, &mut bytes, &mut left);
+    left.add("siblings", input.unseen, UNSEEN);
     let input = Input {
         passing: &passing,
         failing: &failing,
@@ -180,7 +191,7 @@ pub fn rank(input: &Input<'_>) -> Ranking {
         run: input.story.id.to_string(),
         failed: Failed {
             verdict: input.verdict,
-            steps: numbers(&mut view.failures.iter().map(|at| at + 1)),
+            steps: numbers(&mut view.failures.iter().map(|at| input.story.steps[*at].number)),
             crashed: view.crashed.len(),
         },
         more: known.len() - suspects.len(),
@@ -220,6 +231,7 @@ fn suspect(input: &Input<'_>, at: usize, mut found: Vec<Found>, dropped: &mut us
                 Some(sibling) => input.passing.get(sibling),
             };
             let quote = story.and_then(|story| spot.quote(story));
+            let quote = quote.filter(|quote| is_stored(input, quote));
             *dropped += usize::from(quote.is_none());
             quote
         });
@@ -236,6 +248,18 @@ fn suspect(input: &Input<'_>, at: usize, mut found: Vec<Found>, dropped: &mut us
         outcome: step.outcome,
         recorded: view::called(input.story, step),
         reasons: reasons.collect(),
+    }
+}
+
+/// Whether what a quote says stands where it says that it does: looked up by the names and
+/// numbers that it has, as whoever reads it will.
+fn is_stored(input: &Input<'_>, quote: &Quote) -> bool {
+    match &quote.run {
+        None => quote.stands_in(input.story),
+        Some(run) => {
+            let mut named = input.passing.iter().filter(|s| s.id.to_string() == *run);
+            named.any(|story| quote.stands_in(story))
+        }
     }
 }
 
@@ -256,10 +280,6 @@ fn bounded<'a>(siblings: &[&'a Story], bytes: &mut u64, left: &mut Lefts) -> Vec
         }
         taken.push(*story);
     }
-    left.add(
-        "siblings",
-        siblings.len() - taken.len(),
-        "siblings that were not looked at, to keep to a bound",
-    );
+    left.add("siblings", siblings.len() - taken.len(), UNSEEN);
     taken
 }

@@ -44,6 +44,7 @@ impl Tale {
             aliases: Vec::new(),
             workspace: String::new(),
             project: None,
+            task: None,
             sessions: Vec::new(),
             turns: Vec::new(),
             steps: Vec::new(),

@@ -142,8 +142,7 @@ pub enum Likeness {
 /// Why a step was as it was; none if there is no step with this number.
 #[must_use]
 pub fn of(story: &Story, number: usize) -> Option<Why> {
-    let target = number.checked_sub(1)?;
-    story.steps.get(target)?;
+    let target = story.position(number)?;
     let said = said::all(story);
     // What was said when the last of the step's own parts was.
     let own = said
@@ -172,14 +171,14 @@ pub fn of(story: &Story, number: usize) -> Option<Why> {
             break;
         }
         let mut link = Link {
-            step: step + 1,
+            step: story.steps[step].number,
             flows: Vec::new(),
             more: 0,
             common: 0,
         };
         let mut causes = BTreeSet::new();
         for at in &taken[step] {
-            causes.extend(trace(&mut link, before, *at, &wanted, &index));
+            causes.extend(trace(story, &mut link, before, *at, &wanted, &index));
         }
         why.chain.push(link);
         // The latest first, as one goes back.
@@ -195,6 +194,7 @@ pub fn of(story: &Story, number: usize) -> Option<Why> {
 
 /// Tells where the values of a piece came from, and returns the steps that gave them.
 fn trace(
+    story: &Story,
     link: &mut Link,
     said: &[Said<'_>],
     at: usize,
@@ -213,7 +213,7 @@ fn trace(
         let whole = number.and_then(|number| index.of(said, number, at));
         let mut sources: Vec<(&[u8], Source)> = Vec::new();
         match whole {
-            Some(found) => sources.push((value.content(), origin(said, found))),
+            Some(found) => sources.push((value.content(), origin(story, said, found))),
             None if kind == Kind::Short => sources.push((value.content(), Source::TooShort)),
             None => {
                 let words = values::words(value.content());
@@ -221,7 +221,7 @@ fn trace(
                     let found = index.of(said, wanted.word(word)?, at)?;
                     Some((word, found))
                 });
-                sources.extend(words.map(|(word, found)| (word, origin(said, found))));
+                sources.extend(words.map(|(word, found)| (word, origin(story, said, found))));
                 if sources.is_empty() {
                     let searched = number.is_some_and(|number| index.is_searched(number, at));
                     let source = match searched {
@@ -240,7 +240,7 @@ fn trace(
             if let Source::Before(origin) = &source
                 && origin.origin.is_given()
             {
-                causes.push(origin.step - 1);
+                causes.extend(story.position(origin.step));
             }
             link.flows.push(Flow {
                 part: piece.part,
@@ -253,10 +253,10 @@ fn trace(
     causes
 }
 
-fn origin(said: &[Said<'_>], found: &Found) -> Source {
+fn origin(story: &Story, said: &[Said<'_>], found: &Found) -> Source {
     let piece = &said[found.piece];
     Source::Before(Origin {
-        step: piece.step + 1,
+        step: story.steps[piece.step].number,
         origin: piece.part,
         origin_at: found.at.clone(),
         likeness: found.likeness,

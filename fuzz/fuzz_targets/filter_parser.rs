@@ -72,6 +72,7 @@ fn run(body: &[u8]) -> Story {
         aliases: Vec::new(),
         workspace: String::new(),
         project: None,
+        task: None,
         sessions: Vec::new(),
         turns: Vec::new(),
         steps: vec![step],

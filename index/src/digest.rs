@@ -11,6 +11,7 @@ pub mod wire_keys;
 
 use crate::rows::{Call, Failed, GroupKey, Marks, PartRow, PostTally, SessionRow, StepAt, TurnRow};
 use agent_trace_model::step::StepKind;
+use agent_trace_model::story::is_own;
 use agent_trace_model::{Ending, Stream};
 use agent_trace_store::journal::Kind;
 use agent_trace_store::journal::header::{Header, KeyKind};
@@ -407,6 +408,8 @@ impl Digest {
             id: session.entry.session,
             workspace: header.workspace.clone(),
             project: header.project.clone(),
+            task: session.opening.task.as_deref().map(bounded),
+            own: is_own(&session.opening.command),
             server: bounded(session.server()),
             client: bounded(&client(session, self.introduced.map(|(_, name)| name))),
             transport: bounded(session.transport()),

@@ -8,6 +8,7 @@
 //! V                                          schema version and settings that rows depend on
 //! R workspace 0 run                          RunRow
 //! T workspace 0 !started run                 ()            runs, newest first
+//! A workspace 0 task(16) !started run        ()            runs of a task, newest first
 //! L id                                       (workspace, run): its own id, and the others
 //!                                            that it goes by
 //! S process ordinal                          SessionRow
@@ -29,6 +30,8 @@ pub mod kind {
     pub const RUN: u8 = b'R';
     /// Runs by the time when they began, newest first.
     pub const TIME: u8 = b'T';
+    /// Runs of a task by the time when they began, newest first.
+    pub const TASK: u8 = b'A';
     /// Other ids of runs.
     pub const ALIAS: u8 = b'L';
     /// Sessions.
@@ -91,7 +94,24 @@ pub fn time(workspace: &str, started: u64, run: RunId) -> Vec<u8> {
     key
 }
 
-/// When a run began and which it is, by its key below [`times_of`].
+/// The prefix of the runs of a task by time.
+#[must_use]
+pub fn times_in_task(workspace: &str, task: &str) -> Vec<u8> {
+    let mut key = of_workspace(kind::TASK, workspace);
+    key.extend_from_slice(&blake3::hash(task.as_bytes()).as_bytes()[..16]);
+    key
+}
+
+/// The key under which a run stands among those of its task: newer ones come first.
+#[must_use]
+pub fn time_in_task(workspace: &str, task: &str, started: u64, run: RunId) -> Vec<u8> {
+    let mut key = times_in_task(workspace, task);
+    key.extend_from_slice(&(!started).to_be_bytes());
+    key.extend_from_slice(run.as_bytes());
+    key
+}
+
+/// When a run began and which it is, by its key below [`times_of`] or [`times_in_task`].
 #[must_use]
 pub fn run_at(prefix: &[u8], key: &[u8]) -> Option<(u64, RunId)> {
     let (started, run) = key.get(prefix.len()..)?.split_first_chunk::<8>()?;
@@ -227,6 +247,16 @@ mod tests {
         assert!(time("a", 2, run) < time("a", 1, run));
         assert!(!time("ab", 2, run).starts_with(&times_of("a")));
         assert_eq!(run_at_end(&time("a", 2, run)), Some(run));
+    }
+
+    #[test]
+    fn tasks_do_not_mix() {
+        let run = RunId::from_bytes([7; 16]);
+        let prefix = times_in_task("w", "a");
+        let key = time_in_task("w", "a", 5, run);
+        assert_eq!(run_at(&prefix, &key), Some((5, run)));
+        assert!(!time_in_task("w", "b", 5, run).starts_with(&prefix));
+        assert!(!time_in_task("v", "a", 5, run).starts_with(&prefix));
     }
 
     #[test]

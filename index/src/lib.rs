@@ -12,6 +12,7 @@
 //! - [`local`]: questions answered from the index itself: [`listing`] (which runs),
 //!   [`finding`] (the one that is meant), [`stats`] (what tools did), `table` (what of a
 //!   row filters ask for, in memory)
+//! - [`siblings`]: which runs of a task one is compared with
 //! - `fit`: answers are cut to what can be sent
 //! - [`opening`]: from a row to the run's story
 //! - [`owner`]: one process has the index at a time
@@ -41,6 +42,7 @@ pub mod owner;
 mod place;
 pub mod protocol;
 pub mod runs;
+pub mod siblings;
 pub mod stats;
 mod table;
 mod turns;

@@ -8,11 +8,11 @@ use crate::fit::{Fit, Warnings};
 use crate::keys::{self, kind};
 use crate::local::Local;
 use crate::opening::{self, SessionFiles};
-use crate::rows::{self, RunRow};
+use crate::rows::{self, ProcessRow, RunRow, SessionRow};
 use crate::runs::RunsError;
 use crate::table::{Facts, Names};
 use agent_trace_analysis::filter::{Filter, Settings, Ternary};
-use agent_trace_model::{RunId, Verdict};
+use agent_trace_model::{ProcessId, RunId, SessionId, Verdict};
 use agent_trace_store::Store;
 use agent_trace_store::layout::SegmentPath;
 use agent_trace_store::search::Words;
@@ -40,6 +40,9 @@ pub struct RunsQuery {
     /// The filter that they match; an empty one matches all.
     #[serde(default)]
     pub filter: String,
+    /// The task that they are runs of, word for word; none for any.
+    #[serde(default)]
+    pub task: Option<String>,
     /// Now, in nanoseconds since 1970: what the times in the filter are relative to.
     pub now: u64,
     /// Seconds east of UTC, of times in the filter without a zone.
@@ -62,6 +65,13 @@ pub struct RunsQuery {
     /// Those after this one.
     #[serde(default)]
     pub cursor: Option<Cursor>,
+    /// After so many runs that were looked at the page ends, however few of them match; 0 for no
+    /// such bound. So whoever asks can tell how far it is, or give up.
+    #[serde(default)]
+    pub look: usize,
+    /// Tell also of files of which it cannot be read which workspace they belong to.
+    #[serde(default)]
+    pub unowned: bool,
 }
 
 /// Which project directories runs belong to.
@@ -267,7 +277,7 @@ impl Local {
         };
         let (mut page, mut warnings) = (RunsPage::default(), Warnings::default());
         if query.cursor.is_none() {
-            self.unreadable(&mut warnings)?;
+            self.unreadable(query, &mut warnings)?;
         }
         self.fill(&mut page, &asked, &mut warnings)?;
         page.warnings = warnings.lines();
@@ -283,6 +293,8 @@ impl Local {
         let limit = asked.query.limit.clamp(1, MOST);
         let mut fit = Fit::default();
         let mut cursor = asked.query.cursor;
+        let seen = |cursor: Option<Cursor>| cursor.map_or(0, |at| at.seen);
+        let first = seen(cursor);
         loop {
             let (looked, more) = self.look(asked, &mut cursor, BLOCK.min(limit.max(16) * 2))?;
             for (at, mut run, is) in self.decide(asked, looked, warnings) {
@@ -305,6 +317,10 @@ impl Local {
                 page.cursor = None;
                 return Ok(());
             }
+            if asked.query.look > 0 && seen(cursor) >= first + asked.query.look {
+                page.cursor = cursor;
+                return Ok(());
+            }
         }
     }
 
@@ -318,7 +334,9 @@ impl Local {
         let (query, mut looked) = (asked.query, Vec::new());
         let is_enough = |seen| query.last > 0 && seen >= query.last;
         let mut more = true;
-        if let Some(table) = &*self.watched().table() {
+        // Runs of one task are found by their keys, in memory or not.
+        let in_memory = query.task.is_none().then(|| self.watched().table());
+        if let Some(Some(table)) = in_memory.as_deref() {
             let after = cursor.map(|at| (at.started, at.run));
             let mut runs = table.after(&query.workspace, after);
             while looked.len() < block {
@@ -383,15 +401,42 @@ impl Local {
         Ok((looked, more))
     }
 
-    /// Why files cannot be read.
-    fn unreadable(&self, warnings: &mut Warnings) -> Result<(), RunsError> {
+    /// Why files cannot be read, of those whose runs may be among what is asked for.
+    fn unreadable(&self, query: &RunsQuery, warnings: &mut Warnings) -> Result<(), RunsError> {
+        let mut all = Vec::new();
         self.engine()
-            .scan(&[kind::UNREADABLE], None, &mut |_, why| {
+            .scan(&[kind::UNREADABLE], None, &mut |key, why| {
                 let why = rows::decode::<Vec<String>>(why).unwrap_or_default();
-                why.iter().for_each(|why| warnings.tell(why));
+                all.extend(keys::process_in(key).map(|process| (process, why)));
                 true
             })?;
+        for (process, why) in all {
+            if self.is_asked_for(query, process)? {
+                why.iter().for_each(|why| warnings.tell(why));
+            }
+        }
         Ok(())
+    }
+
+    fn is_asked_for(&self, query: &RunsQuery, process: ProcessId) -> Result<bool, RunsError> {
+        let row = self.engine().get(&keys::process(process))?;
+        let row: Option<ProcessRow> = row.as_deref().and_then(rows::decode);
+        let Some(row) = row.filter(|row| !row.workspace.is_empty()) else {
+            return Ok(query.unowned);
+        };
+        if row.workspace != query.workspace || query.projects == Projects::All {
+            return Ok(row.workspace == query.workspace);
+        }
+        for ordinal in row.sessions {
+            let session = self
+                .engine()
+                .get(&keys::session(SessionId { process, ordinal }))?;
+            let session: Option<SessionRow> = session.as_deref().and_then(rows::decode);
+            if session.is_some_and(|own| query.projects.include(own.project.as_deref())) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The places of the next runs, and whether there may be more.
@@ -402,8 +447,17 @@ impl Local {
         most: usize,
         more: &mut bool,
     ) -> Result<Vec<(u64, RunId)>, RunsError> {
-        let prefix = keys::times_of(&query.workspace);
-        let after = after.map(|at| keys::time(&query.workspace, at.started, at.run));
+        let workspace = &query.workspace;
+        let (prefix, after) = match &query.task {
+            None => (
+                keys::times_of(workspace),
+                after.map(|at| keys::time(workspace, at.started, at.run)),
+            ),
+            Some(task) => (
+                keys::times_in_task(workspace, task),
+                after.map(|at| keys::time_in_task(workspace, task, at.started, at.run)),
+            ),
+        };
         let mut found = Vec::with_capacity(most);
         self.engine()
             .scan(&prefix, after.as_deref(), &mut |key, _| {

@@ -56,7 +56,7 @@ pub fn run(
         });
         if at + 1 == session.parts.len() {
             standing = worse(standing, session.standing);
-            if session.standing == Standing::Crashed {
+            if session.standing == Standing::Crashed && !session.own {
                 sum.crashed(session);
             }
         }
@@ -65,7 +65,10 @@ pub fn run(
             *first = turn.started.min(*first);
         }
         let marks = seen.insert(session.id).then_some(&session.marks);
-        sum.add(session, &part.tally, marks);
+        match session.own {
+            true => sum.add(session, &without_tries(&part.tally), marks),
+            false => sum.add(session, &part.tally, marks),
+        }
     }
     let mut turns: Vec<TurnRow> = turns
         .into_iter()
@@ -85,6 +88,7 @@ pub fn run(
         aliases: group.aliases.clone(),
         workspace: workspace.to_owned(),
         project: each().find_map(|session| session.project.clone()),
+        task: each().find_map(|session| session.task.clone()),
         key: group.key.clone(),
         started,
         last: last.max(started),
@@ -102,6 +106,20 @@ pub fn run(
         failed,
         recovered,
     }
+}
+
+/// What is counted, but for how it went: what is asked of our own server fails no run.
+fn without_tries(tally: &Tally) -> Tally {
+    let mut tally = tally.clone();
+    (tally.unanswered, tally.unanswered_at) = (0, Vec::new());
+    for tool in &mut tally.tools {
+        tool.tries = Tries::default();
+    }
+    for method in &mut tally.methods {
+        method.tries = Tries::default();
+    }
+    tally.posts.clear();
+    tally
 }
 
 /// Each name once, sorted; names that say nothing are none.

@@ -157,6 +157,7 @@ impl Opened {
         let mut story = trace::story::of_parts(row.id, row.aliases.clone(), &parts);
         story.workspace.clone_from(&row.workspace);
         story.project.clone_from(&row.project);
+        story.task.clone_from(&row.task);
         turns::fill(&mut story, row);
         story
     }

@@ -30,7 +30,7 @@ pub use tally::{Call, Counts, Failed, Failure, Marks, MethodTally, PostTally, St
 pub use tally::{ToolTally, Tries};
 
 /// Changes whenever a row or a key does, or what they are derived from.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// A run: all that listing and filtering need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +46,8 @@ pub struct RunRow {
     pub workspace: String,
     /// The project directory of the first session that has one.
     pub project: Option<String>,
+    /// The task of the first session that names one.
+    pub task: Option<String>,
     /// What joins its sessions.
     pub key: GroupKey,
     /// When it began, in nanoseconds since 1970.
@@ -116,6 +118,10 @@ pub struct SessionRow {
     pub workspace: String,
     /// The project directory, where there is one.
     pub project: Option<String>,
+    /// The task that it was started for, where one was named.
+    pub task: Option<String>,
+    /// Whether the server is our own, which answers assistants: how that goes is no failure.
+    pub own: bool,
     /// What to call the server.
     pub server: String,
     /// What to call the client; empty where nothing is known.

@@ -60,6 +60,7 @@ impl Local {
         let mut query = RunsQuery {
             limit: MOST,
             cursor: None,
+            look: 0,
             ..query.clone()
         };
         loop {

@@ -48,6 +48,7 @@ pub(crate) struct Entry {
     /// Whether its clients only connected and listed.
     pub(crate) probe: bool,
     project: u32,
+    task: u32,
     failed: bool,
     /// Whether any of its steps has a code, of JSON-RPC or HTTP.
     codes: bool,
@@ -209,6 +210,8 @@ impl Names {
         let tally = &row.tally;
         let project = row.project.as_deref();
         let project = project.map_or(NONE, |name| self.number(name));
+        let task = row.task.as_deref();
+        let task = task.map_or(NONE, |name| self.number(name));
         let servers: Vec<u32> = row.servers.iter().map(|name| self.number(name)).collect();
         let server = |at: u16| servers.get(usize::from(at)).copied().unwrap_or(VARIOUS);
         let call = self.number("tools/call");
@@ -255,6 +258,7 @@ impl Names {
         let clients = row.clients.iter().map(|name| self.number(name));
         Entry {
             project,
+            task,
             last: row.last,
             probe: row.probe,
             failed: row.failed > 0,
@@ -325,6 +329,10 @@ impl RunFacts for Facts<'_> {
 
     fn failed(&self) -> Ternary {
         self.is_failed().into()
+    }
+
+    fn task(&self) -> Name<'_> {
+        self.names.get(self.entry.task)
     }
 
     fn clients(&self) -> Box<dyn Iterator<Item = &str> + '_> {

@@ -44,6 +44,9 @@ fn all() -> RunsQuery {
     RunsQuery {
         workspace: "default".into(),
         projects: Projects::All,
+        task: None,
+        look: 0,
+        unowned: true,
         filter: String::new(),
         now: journal::START,
         offset: 0,

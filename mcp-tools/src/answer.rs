@@ -12,8 +12,10 @@ use serde::Serialize;
 pub const BYTES: usize = 32 << 10;
 /// The least that can be set: what stands around an answer needs some.
 pub const LEAST: usize = 24 << 10;
-/// What stands around an answer.
-const AROUND: usize = 1 << 10;
+/// What is told of what cannot be read, at most.
+const WARNED: usize = 2 << 10;
+/// What stands around an answer, and warnings.
+const AROUND: usize = (1 << 10) + WARNED;
 
 /// Something that was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -30,6 +32,31 @@ impl Cut {
             what: what.into(),
             get: get.into(),
         }
+    }
+}
+
+/// What could not be read to answer.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Warnings {
+    /// How much there is.
+    count: usize,
+    recorded: WarningsText,
+}
+
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+struct WarningsText {
+    /// The first of it, in one line each.
+    lines: Vec<Text>,
+}
+
+impl Warnings {
+    /// These lines, as many as there is always room for; none where there are none.
+    pub(crate) fn of<'a>(lines: impl ExactSizeIterator<Item = &'a String>) -> Option<Self> {
+        let mut budget = Budget { left: WARNED - 100 };
+        let count = lines.len();
+        let (lines, _) = budget.fill(lines.map(Text::line));
+        let recorded = WarningsText { lines };
+        (count > 0).then_some(Self { count, recorded })
     }
 }
 
@@ -154,8 +181,19 @@ impl ToolError {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn warnings_have_their_room() {
+        assert!(Warnings::of([].iter()).is_none());
+        let lines = vec!["\"\u{202e}".repeat(1_000); 1_000];
+        let warnings = Warnings::of(lines.iter()).unwrap();
+        assert_eq!(warnings.count, 1_000);
+        assert!(!warnings.recorded.lines.is_empty());
+        assert!(cost(&warnings) <= WARNED, "{}", cost(&warnings));
+    }
 
     #[test]
     fn what_does_not_fit_is_counted() {

@@ -5,13 +5,13 @@
 //! prompt that asks is no part of the answer; what it did in earlier prompts is. Which prompt
 //! asks is known where the client names it in its call (Codex does).
 
-use crate::answer::{self, Budget, ToolError};
+use crate::answer::{self, Budget, ToolError, Warnings};
 use crate::gate::{Caller, now};
 use crate::text::Text;
 use agent_trace_analysis::filter::{Filter, Settings as FilterSettings};
 use agent_trace_analysis::outcomes::{self, Failure, is_failed};
 use agent_trace_index::finding::Found;
-use agent_trace_index::listing::{Cursor, Listed, RunsPage, RunsQuery};
+use agent_trace_index::listing::{Cursor, Listed, Projects, RunsPage, RunsQuery};
 use agent_trace_index::protocol::{Query, Reply};
 use agent_trace_index::stats::Stats;
 use agent_trace_index::{Runs, RunsError, opening};
@@ -19,12 +19,15 @@ use agent_trace_model::RunId;
 use agent_trace_model::story::{Session, Story};
 use agent_trace_scanners::{self as scanners, Severity};
 use agent_trace_store::Store;
+use agent_trace_store::journal::reader::OpenError;
 use rmcp::model::{NumberOrString, ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
+
+/// Runs that are looked at before it is told how far it is, and asked whether somebody waits.
+const LOOK: usize = 64;
 
 /// What answers are made from.
 pub struct Reader {
@@ -59,6 +62,8 @@ pub struct Asked {
     pub(crate) progress: Option<(Peer<RoleServer>, ProgressToken)>,
     /// Nobody waits for the answer any more.
     pub(crate) cancelled: CancellationToken,
+    /// What could not be read, in one line each.
+    pub(crate) warnings: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// Some runs, newest first.
@@ -69,6 +74,8 @@ pub(crate) struct Page {
     pub(crate) cursor: Option<Cursor>,
     /// Those of which the index tells too much: the prompt that asks is cut out of them.
     pub(crate) cut: HashMap<RunId, Opened>,
+    /// All runs of the page in their order, also those of which nothing is left.
+    pub(crate) all: Vec<RunId>,
 }
 
 /// A run, read from its journals.
@@ -78,14 +85,34 @@ pub(crate) struct Opened {
     pub(crate) story: Story,
     /// Why it failed, by what happened.
     pub(crate) failures: Vec<Failure>,
-    /// How many of its sessions cannot be read.
-    pub(crate) unreadable: usize,
+    /// Why sessions of it cannot be read.
+    pub(crate) unreadable: Vec<String>,
     /// The numbers of steps whose answers hold what is meant to steer a model to harm. Nothing
     /// of such an answer is shown unless that is asked for.
     pub(crate) flagged: BTreeSet<usize>,
 }
 
 impl Opened {
+    /// What of it cannot be read, in one line each.
+    fn lacks(&self) -> impl Iterator<Item = String> {
+        let run = self.run.row.id;
+        let cut = (self.run.left_out > 0).then(|| {
+            let left_out = self.run.left_out;
+            format!("run {run}: it is too large, {left_out} entries of its lists are left out")
+        });
+        let sessions = self.story.sessions.iter().enumerate();
+        let damaged = sessions.filter_map(move |(at, session)| {
+            let (missing, bytes) = (session.missing, session.damaged);
+            (missing + bytes > 0).then(|| {
+                let what = "records are missing, and so many bytes cannot be read";
+                format!("run {run}, session {}: {missing} {what}: {bytes}", at + 1)
+            })
+        });
+        let files = self.story.sessions.iter().flat_map(|s| &s.unreadable);
+        let files = self.unreadable.iter().chain(files).cloned();
+        cut.into_iter().chain(damaged).chain(files)
+    }
+
     /// Recorded text of a step, unless the step is flagged.
     pub(crate) fn text(&self, step: Option<usize>, text: Text) -> Text {
         withheld(&self.flagged, step, text)
@@ -111,6 +138,7 @@ impl Asked {
             workspace: self.caller.workspace.clone(),
             projects: self.caller.projects.clone(),
             filter: filter.unwrap_or_default().to_owned(),
+            task: None,
             now: now(),
             offset: self.reader.offset,
             slow: self.reader.slow,
@@ -119,6 +147,9 @@ impl Asked {
             limit: 0,
             last: 0,
             cursor: None,
+            look: LOOK,
+            // Whoever has the files themselves may know of all of them.
+            unowned: self.caller.is_local() && self.caller.projects == Projects::All,
         }
     }
 
@@ -138,15 +169,12 @@ impl Asked {
 
     /// A page of runs.
     pub(crate) async fn runs(&self, query: RunsQuery) -> Result<Page, ToolError> {
-        if !query.filter.is_empty() {
-            self.filter(&query.filter)?;
-        }
+        let filter = self.filter(&query.filter)?;
         let failed = query.failed;
-        let Reply::Runs(listed) = self.ask(Query::Runs(query)).await? else {
-            return Err(unknown());
-        };
+        let listed = self.listed(query).await?;
         let mut page = Page {
             cursor: listed.cursor,
+            all: listed.runs.iter().map(|run| run.row.id).collect(),
             ..Page::default()
         };
         for run in listed.runs {
@@ -159,9 +187,11 @@ impl Asked {
                 // Removed meanwhile.
                 Err(_) => continue,
             };
-            // As it is without the prompt that asks: nothing may be left of it, or it had not
-            // failed before.
-            let counts = !failed || is_failed(&opened.story, opened.run.verdict());
+            // As it is without the prompt that asks: nothing may be left of it, or nothing that is
+            // looked for, or it had not failed before.
+            let verdict = opened.run.verdict();
+            let counts = !failed || is_failed(&opened.story, verdict);
+            let counts = counts && filter.matches_run(&opened.story, verdict);
             if counts && !opened.story.steps.is_empty() {
                 page.cut.insert(run.row.id, opened);
                 page.runs.push(run);
@@ -170,13 +200,51 @@ impl Asked {
         Ok(page)
     }
 
+    /// As many runs as are asked for, over as many pages as that takes.
+    async fn listed(&self, mut query: RunsQuery) -> Result<RunsPage, ToolError> {
+        let mut all = RunsPage::default();
+        let limit = query.limit.max(1);
+        loop {
+            query.limit = limit - all.runs.len();
+            let Reply::Runs(page) = self.ask(Query::Runs(query.clone())).await? else {
+                return Err(unknown());
+            };
+            self.warn(page.warnings);
+            all.runs.extend(page.runs);
+            all.cursor = page.cursor;
+            // A page that ends before it is full was cut to be sent, or looked at enough.
+            let Some(cursor) = page.cursor.filter(|_| all.runs.len() < limit) else {
+                return Ok(all);
+            };
+            if !query.filter.is_empty() {
+                self.tell(cursor.seen, None).await;
+            }
+            query.cursor = Some(cursor);
+        }
+    }
+
+    /// What could not be read, for the answer.
+    pub(crate) fn warnings(&self) -> Option<Warnings> {
+        let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        Warnings::of(warnings.iter())
+    }
+
+    /// Something could not be read.
+    fn warn(&self, lines: impl IntoIterator<Item = String>) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.extend(lines);
+    }
+
     /// What tools did.
     pub(crate) async fn stats(&self, query: RunsQuery) -> Result<Stats, ToolError> {
         if !query.filter.is_empty() {
             self.filter(&query.filter)?;
         }
         match self.ask(Query::Stats(query)).await? {
-            Reply::Stats(stats) => Ok(stats),
+            Reply::Stats(mut stats) => {
+                self.warn(std::mem::take(&mut stats.warnings));
+                Ok(stats)
+            }
             _ => Err(unknown()),
         }
     }
@@ -242,12 +310,14 @@ impl Asked {
             Ok(Opened {
                 failures: outcomes::failures(&story),
                 flagged: scanners::run::steps(&story, Severity::High),
-                unreadable: opened.unreadable.len(),
+                unreadable: opened.unreadable.iter().map(in_one_line).collect(),
                 story,
                 run,
             })
         };
-        blocking(read).await?.map_err(|error| told(&error))
+        let opened = blocking(read).await?.map_err(|error| told(&error))?;
+        self.warn(opened.lacks());
+        Ok(opened)
     }
 
     async fn ask(&self, query: Query) -> Result<Reply, ToolError> {
@@ -285,28 +355,29 @@ impl Asked {
     }
 }
 
-/// Takes the prompt that asks out of a run, and what was said to our own server.
+/// Takes the prompt that asks out of a run, and what was said to our own server. The other steps
+/// keep their numbers, by which everything else knows them.
 fn cut(story: &mut Story, turn: Option<&str>) {
     let asking = turn.and_then(|id| story.turns.iter().position(|turn| turn.id == id));
-    let own: Vec<bool> = story.sessions.iter().map(is_own).collect();
+    let own: Vec<bool> = story.sessions.iter().map(Session::is_own).collect();
     let is_own = |session: usize| own.get(session).copied().unwrap_or(false);
     story
         .steps
         .retain(|step| !(is_own(step.session) || asking.is_some() && step.turn == asking));
-    for (position, step) in story.steps.iter_mut().enumerate() {
-        step.number = position + 1;
-    }
     if asking.is_some_and(|asking| asking + 1 == story.turns.len()) {
         story.turns.pop();
     }
 }
 
-/// Whether a session is one with a server of ours that answers assistants.
-fn is_own(session: &Session) -> bool {
-    let program = session.command.first().map(Path::new);
-    let name = program.and_then(Path::file_stem);
-    name.is_some_and(|name| name == "agent-trace")
-        && session.command.get(1).is_some_and(|word| word == "mcp")
+/// An error with what caused it.
+fn in_one_line(error: &OpenError) -> String {
+    let mut line = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        line = format!("{line}: {error}");
+        cause = error.source();
+    }
+    line
 }
 
 /// Does what takes the processor for a while.

@@ -50,6 +50,12 @@ impl Caller {
         }
     }
 
+    /// Whether it has no key: it was let in because it can read the store itself.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.key.is_empty()
+    }
+
     /// Whether this may be done.
     #[must_use]
     pub fn may(&self, scope: Scope) -> bool {

@@ -39,10 +39,14 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that answers until the token is cancelled. Whoever has the listener checks
-    /// `Host`.
+    /// An endpoint that answers until the token is cancelled, each request from what `reader` has
+    /// then: settings may change. Whoever has the listener checks `Host`.
     #[must_use]
-    pub fn new(reader: Arc<Reader>, gate: Arc<Gate>, end: CancellationToken) -> Self {
+    pub fn new(
+        reader: impl Fn() -> Arc<Reader> + Send + Sync + 'static,
+        gate: Arc<Gate>,
+        end: CancellationToken,
+    ) -> Self {
         let mut config = StreamableHttpServerConfig::default();
         config.cancellation_token = end;
         config.max_request_body_bytes = MOST_ASKED;
@@ -50,11 +54,12 @@ impl Endpoint {
         config.legacy_session_mode = false;
         // Pages of a browser have no business here.
         config = config.enforce_origin_validation();
-        let server = Server::new(reader, Arc::clone(&gate), Callers::Http);
+        let lets_in = Arc::clone(&gate);
+        let server = move || Server::new(reader(), Arc::clone(&lets_in), Callers::Http);
         let sessions = Arc::new(LocalSessionManager::default());
         Self {
             gate,
-            service: StreamableHttpService::new(move || Ok(server.clone()), sessions, config),
+            service: StreamableHttpService::new(move || Ok(server()), sessions, config),
         }
     }
 

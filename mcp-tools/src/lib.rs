@@ -4,7 +4,7 @@
 //!   reached
 //! - [`gate`]: who asks, what they may, and how often; [`key`], [`scope`]: by which key
 //! - `tools`: one file for each family of tools; `prompts`, `resources`: what else there is
-//! - [`ask`]: runs as a caller may see them
+//! - [`ask`]: runs as a caller may see them; `siblings`: those that one is compared with
 //! - `text`: recorded bytes made safe to show; `view`: runs and steps in answers
 //! - `answer`: what fits in an answer, and what is said of the rest
 //!
@@ -20,6 +20,7 @@ mod prompts;
 mod resources;
 pub mod scope;
 pub mod server;
+mod siblings;
 pub mod stdio;
 mod text;
 mod tools;

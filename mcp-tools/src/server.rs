@@ -2,7 +2,7 @@
 
 use crate::answer::{self, ToolError};
 use crate::ask::{Asked, Reader, token};
-use crate::gate::{Caller, Gate, Refusal};
+use crate::gate::{Caller, Gate, Pass, Refusal};
 use crate::tools::{self, Entry};
 use crate::{prompts, resources};
 use agent_trace_index::digest::wire_keys::WireKeys;
@@ -76,6 +76,25 @@ impl Server {
             turn: WireKeys::of(meta.as_bytes()).turn,
             progress: progress.map(|token| (context.peer.clone(), token)),
             cancelled,
+            warnings: Arc::default(),
+        }
+    }
+
+    /// Lets a request in that calls no tool: it counts like any other, and is written down.
+    fn enter(
+        &self,
+        method: &str,
+        what: &[u8],
+        context: &Context,
+    ) -> Result<(Caller, Pass), ErrorData> {
+        let caller = self.caller(context)?;
+        match self.gate.enter(&caller, method, what, true) {
+            Ok(pass) => Ok((caller, pass)),
+            Err(refusal) => {
+                let error = rate_limited(refusal);
+                let data = serde_json::to_value(&error).unwrap_or_default();
+                Err(ErrorData::internal_error(error.message, Some(data)))
+            }
         }
     }
 
@@ -104,8 +123,11 @@ impl Server {
         let most = self.reader.bytes.max(answer::LEAST);
         // Whoever does not wait any more ends the work, which keeps its place until it has ended.
         let _waits = cancelled.clone().drop_guard();
-        let work = tokio::spawn(async move {
-            let answered = (tool.call)(asked, arguments).await;
+        // On a thread of its own: what is thought between two questions may take long, too, and
+        // others are answered meanwhile.
+        let here = tokio::runtime::Handle::current();
+        let work = tokio::task::spawn_blocking(move || {
+            let answered = here.block_on((tool.call)(asked, arguments));
             let answered = answered.and_then(|value| fitting(tool, value, most));
             pass.done(match answered {
                 _ if cancelled.is_cancelled() => "cancelled",
@@ -146,15 +168,19 @@ fn wrong(error: &ToolError) -> CallToolResult {
 }
 
 fn refused(refusal: Refusal) -> CallToolResult {
+    wrong(&rate_limited(refusal))
+}
+
+fn rate_limited(refusal: Refusal) -> ToolError {
     let (what, retry_after) = match refusal {
         Refusal::Limited { retry_after } => ("the key's limit is used up", retry_after),
         _ => ("too many calls at once", 1),
     };
     let error = ToolError::new("rate_limited", what);
-    wrong(&ToolError {
+    ToolError {
         retry_after: Some(retry_after),
         ..error.hint(format!("try again in {retry_after} s"))
-    })
+    }
 }
 
 impl ServerHandler for Server {
@@ -187,10 +213,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListToolsResult, ErrorData> {
-        let caller = self.caller(&context)?;
+        let (caller, pass) = self.enter("tools/list", b"", &context)?;
         let all = tools::ALL.iter().zip(tools::definitions());
         let open = all.filter(|(tool, _)| caller.may(tool.scope));
         let all = open.map(|(_, definition)| definition.clone()).collect();
+        pass.done("ok");
         Ok(ListToolsResult::with_all_items(all)
             .with_ttl_ms(FRESH_MS)
             .with_cache_scope(CacheScope::Private))
@@ -211,7 +238,8 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let caller = self.caller(&context)?;
+        let (caller, pass) = self.enter("prompts/list", b"", &context)?;
+        pass.done("ok");
         Ok(ListPromptsResult::with_all_items(prompts::list(&caller))
             .with_ttl_ms(FRESH_MS)
             .with_cache_scope(CacheScope::Private))
@@ -222,8 +250,11 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let caller = self.caller(&context)?;
-        prompts::get(&caller, &request).map(Into::into)
+        let asked = serde_json::to_vec(&request).unwrap_or_default();
+        let (caller, pass) = self.enter("prompts/get", &asked, &context)?;
+        let prompt = prompts::get(&caller, &request);
+        pass.done(if prompt.is_ok() { "ok" } else { "error" });
+        prompt.map(Into::into)
     }
 
     async fn list_resources(
@@ -231,7 +262,8 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.caller(&context)?;
+        let (_, pass) = self.enter("resources/list", b"", &context)?;
+        pass.done("ok");
         // There may be a hundred thousand: tools list them.
         Ok(ListResourcesResult::with_all_items(Vec::new())
             .with_ttl_ms(FRESH_MS)
@@ -243,7 +275,8 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let caller = self.caller(&context)?;
+        let (caller, pass) = self.enter("resources/templates/list", b"", &context)?;
+        pass.done("ok");
         let all = resources::templates(&caller);
         Ok(ListResourceTemplatesResult::with_all_items(all)
             .with_ttl_ms(FRESH_MS)
@@ -259,7 +292,12 @@ impl ServerHandler for Server {
             let data = json!({ "uri": request.uri });
             ErrorData::resource_not_found("there is no such resource", Some(data))
         };
-        let (tool, arguments) = resources::call(&request.uri).ok_or_else(unknown)?;
+        let Some((tool, arguments)) = resources::call(&request.uri) else {
+            let uri = request.uri.as_bytes();
+            let (_, pass) = self.enter("resources/read", uri, &context)?;
+            pass.done("error");
+            return Err(unknown());
+        };
         let result = self.call(tool, arguments, &context).await?;
         if let Some(value) = result.structured_content {
             return Ok(resources::contents(value.to_string(), &request.uri).into());

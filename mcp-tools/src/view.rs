@@ -64,6 +64,9 @@ struct RunText {
     servers: Vec<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<Text>,
+    /// The task that it was started for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<Text>,
     /// Why it was judged so.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict_reason: Option<Text>,
@@ -120,6 +123,7 @@ impl RunView {
                 clients: names(&row.clients),
                 servers: names(&row.servers),
                 project: row.project.as_ref().map(Text::name),
+                task: row.task.as_ref().map(Text::name),
                 verdict_reason: reason.map(|decision| Text::line(&decision.reason)),
             },
         }
@@ -138,7 +142,7 @@ impl RunView {
             steps: story.steps.len() as u64,
             calls: calls().count() as u64,
             failed_calls: failed.count() as u64,
-            incomplete: listed.incomplete || opened.unreadable > 0,
+            incomplete: listed.incomplete || !opened.unreadable.is_empty(),
             failures: told.map(|f| FailureView::of_story(story, f)).collect(),
             more_failures: opened.failures.len().saturating_sub(FAILURES) as u64,
             ..listed
@@ -192,7 +196,7 @@ impl FailureView {
             Failure::TimedOut { method, .. } => ("timed_out", Some(method)),
         };
         let number = failure.step();
-        let step = number.and_then(|number| story.steps.get(number - 1));
+        let step = number.and_then(|number| story.step(number));
         let session = match failure {
             Failure::Crashed { session } => story.sessions.get(*session),
             _ => step.and_then(|step| story.session(step)),

@@ -8,6 +8,7 @@ use crate::exchange::Exchanges;
 use crate::id::{RunId, SessionId};
 use crate::step::Step;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// A run in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub struct Story {
     pub workspace: String,
     /// The project directory, where there is one.
     pub project: Option<String>,
+    /// The task that whoever started it named: runs of one task can be compared.
+    pub task: Option<String>,
     /// The sessions that it is made of, in the order in which they began.
     pub sessions: Vec<Session>,
     /// Prompts, where their ids are known, in the order in which they began.
@@ -168,6 +171,21 @@ impl Story {
         self.sessions.iter().all(Session::is_whole)
     }
 
+    /// The step of this number. Numbers are those of the whole run: where steps are left out, they
+    /// keep theirs.
+    #[must_use]
+    pub fn step(&self, number: usize) -> Option<&Step> {
+        self.steps.get(self.position(number)?)
+    }
+
+    /// Where the step of this number stands among the steps.
+    #[must_use]
+    pub fn position(&self, number: usize) -> Option<usize> {
+        self.steps
+            .binary_search_by_key(&number, |step| step.number)
+            .ok()
+    }
+
     /// The session that a step belongs to.
     #[must_use]
     pub fn session(&self, step: &Step) -> Option<&Session> {
@@ -175,7 +193,22 @@ impl Story {
     }
 }
 
+/// Whether this command starts our own server, which answers assistants about what was recorded.
+/// What is asked there is not what a run was about.
+#[must_use]
+pub fn is_own(command: &[String]) -> bool {
+    let mut words = command.iter();
+    let program = words.next().map(Path::new).and_then(Path::file_stem);
+    program.is_some_and(|name| name == "agent-trace") && words.any(|word| word == "mcp")
+}
+
 impl Session {
+    /// Whether the server is our own, which answers assistants.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        is_own(&self.command)
+    }
+
     /// Whether everything that was recorded can be read.
     #[must_use]
     pub fn is_whole(&self) -> bool {

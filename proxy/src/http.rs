@@ -8,6 +8,7 @@
 //! - [`stats`]: what is counted, for metrics
 //! - `worker`: the threads, and accepting
 //! - `connection`, `forward`, `exchange`, `body`: a connection, its requests, their bodies
+//! - [`client`]: one request of our own
 //! - `link`, `tls`, `socket`: the connection to the server
 //! - `turns`: which of the two connections has something to do
 //! - `policy`: who may call; `answer`: what the listener answers by itself
@@ -19,6 +20,7 @@
 
 mod answer;
 mod body;
+pub mod client;
 mod connection;
 mod copies;
 mod exchange;

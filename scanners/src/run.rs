@@ -206,6 +206,7 @@ mod tests {
             aliases: Vec::new(),
             workspace: "default".into(),
             project: None,
+            task: None,
             sessions: Vec::new(),
             turns: Vec::new(),
             steps,

@@ -79,6 +79,12 @@ pub(crate) struct Suspects {
     /// either kind are better than one.
     #[arg(long = "sibling", value_name = "RUN")]
     pub(crate) siblings: Vec<String>,
+    /// Ask the model that the configuration names ([judge]), too: its opinion stands beside the
+    /// ranking
+    ///
+    /// What the steps were given and what they answered is sent there, cut to 48 KiB.
+    #[arg(long)]
+    pub(crate) judge: bool,
     /// How many suspects to print at most
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub(crate) most: usize,

@@ -1,7 +1,7 @@
 //! `config`: print each setting and where it came from.
 
 use crate::config::{Config, Origin};
-use crate::error::{CommandError, exit};
+use crate::error::{CommandError, discreet, exit};
 use crate::render::escape;
 use crate::render::table::{self, Align};
 use crate::render::time::bytes;
@@ -44,6 +44,8 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
     let words = |words: &Vec<String>| escape::text(words.join(" ").as_bytes(), 0);
     let check = limit(config.file.check.command.as_ref().map(words));
     let answer = config.answer();
+    let judge = config.file.judge.url.as_ref();
+    let judge = limit(judge.map(|url| escape::text(discreet(url).as_bytes(), 0)));
     let (timeout, slow) = (config.check_timeout(), config.slow());
     let admin_address = admin.0.map_or("off".into(), |address| address.to_string());
     let mut rows = vec![
@@ -67,6 +69,7 @@ pub(crate) fn run(config: &Config) -> Result<u8, CommandError> {
         row("check.timeout", units::shown(timeout.0), &timeout.1),
         row("steps.slow", units::shown(slow.0), &slow.1),
         row("mcp.answer", kibibytes(answer.0), &answer.1),
+        row("judge.url", judge.0, &judge.1),
         row("daemon.listen", admin_address, &admin.1),
         row("daemon.drain", units::shown(drain.0), &drain.1),
         row("daemon.workers", workers.0.to_string(), &workers.1),

@@ -5,6 +5,7 @@ use crate::cli::assistants::Mcp as Args;
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query;
+use crate::secret;
 use crate::serving::signals::runtime;
 use agent_trace_index::Access;
 use agent_trace_mcp_tools::server::Callers;
@@ -57,24 +58,12 @@ fn folder() -> io::Result<PathBuf> {
 
 /// The key in a file that only its owner can read.
 fn read(path: &Path) -> Result<String, CommandError> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let about = std::fs::metadata(path).map_err(CommandError::path(path))?;
-        if about.permissions().mode() & 0o077 != 0 {
-            return Err(CommandError::Usage {
-                what: format!("{} can be read by others", path.display()),
-                hint: "`chmod 600` it, and make a new key if someone may have read it",
-            });
-        }
-    }
-    let text = std::fs::read_to_string(path).map_err(CommandError::path(path))?;
-    let text = text.trim();
-    if key::id(text).is_none() {
+    let text = secret::read(path)?;
+    if key::id(&text).is_none() {
         return Err(CommandError::Usage {
             what: format!("{} holds no key", path.display()),
             hint: "`agent-trace key create --key-file FILE` writes one",
         });
     }
-    Ok(text.to_owned())
+    Ok(text)
 }

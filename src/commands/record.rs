@@ -7,7 +7,7 @@ use crate::error::in_one_line;
 use crate::recording::{acknowledge, is_off, options, say};
 use agent_trace_model::{End, Ending, NoTap, Tap};
 use agent_trace_proxy::stdio::{self, LastWill, Server};
-use agent_trace_store::process;
+use agent_trace_store::process::{self, RUN_MARK, TASK_MARK};
 use agent_trace_store::recorder::{Hooks, Recorder, Setup, StdioSession};
 use std::fs::File;
 use std::io;
@@ -118,7 +118,8 @@ fn setup(
         store: config.store(),
         options: options(&config, args.no_redact, args.bodies),
         session: Some(StdioSession {
-            run: args.run.or_else(process::marked_run),
+            run: args.run.or_else(|| process::marked(RUN_MARK)),
+            task: args.task.or_else(|| process::marked(TASK_MARK)),
             client: args.client,
             server: args.server,
             command: args.command,

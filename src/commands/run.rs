@@ -2,7 +2,7 @@
 
 use crate::cli::RunCommand;
 use crate::error::{CommandError, exit};
-use agent_trace_store::process::RUN_MARK;
+use agent_trace_store::process::{RUN_MARK, TASK_MARK};
 use std::process::{Command, ExitCode};
 
 /// Becomes the program, or where that cannot be had runs it to its end and exits with its
@@ -13,6 +13,9 @@ pub(crate) fn run(args: &RunCommand) -> Result<ExitCode, CommandError> {
     };
     let mut command = Command::new(program);
     command.args(arguments).env(RUN_MARK, name(args));
+    if let Some(task) = &args.task {
+        command.env(TASK_MARK, task);
+    }
     let failed = CommandError::failed(format!("cannot start {}", program.display()));
     #[cfg(unix)]
     return Err(failed(std::os::unix::process::CommandExt::exec(

@@ -89,6 +89,9 @@ fn options(args: &Show) -> lines::Options<'_> {
 /// What the run is, before its steps.
 fn head(out: &mut impl Write, story: &Story) -> io::Result<()> {
     writeln!(out, "{}", words::head(story))?;
+    if let Some(task) = &story.task {
+        writeln!(out, "    {} {}", "task:".dimmed(), text(task.as_bytes(), 0))?;
+    }
     for session in &story.sessions {
         let of = match story.sessions.len() {
             1 => String::new(),

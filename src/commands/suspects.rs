@@ -1,15 +1,23 @@
 //! `suspects`: which steps may have broken a run.
+//!
+//! - [`model`]: what a model says of it, where it is asked
+
+mod model;
 
 use crate::cli::understand::{Form, Suspects as Args};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
-use crate::query::{self, Opened};
+use crate::query::{self, Index, Opened};
 use crate::render::escape::text;
 use crate::render::json;
 use crate::render::words::{answers, asks, count, head, is_answered};
+use agent_trace_analysis::suspects::judge::Judged;
 use agent_trace_analysis::suspects::{self, Quote, Ranking, Reason, Side, Suspect};
+use agent_trace_index::listing::RunsQuery;
+use agent_trace_index::siblings::{MOST, choose};
 use agent_trace_model::story::Story;
 use owo_colors::OwoColorize;
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// Characters of arguments and of results.
@@ -20,15 +28,54 @@ const BASELINE: usize = 5;
 
 pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
     let opened = query::open(config, &args.run)?;
-    let siblings = siblings(args, &opened, config)?;
+    let (siblings, unseen) = match args.siblings.is_empty() {
+        true => of_its_task(&opened, config)?,
+        false => (siblings(args, &opened, config)?, 0),
+    };
     let beside = siblings.iter().map(|s| (&s.story, s.run.failed()));
     let verdict = opened.run.verdict();
-    let ranking = suspects::rank_beside(&opened.story, verdict, beside, args.most);
+    let ranking = suspects::rank_beside(&opened.story, verdict, beside, unseen, args.most);
+    let judged = args
+        .judge
+        .then(|| model::ask(config, &opened.story, &ranking));
+    let judged = judged.transpose()?;
     match args.format {
-        Form::Text => print(&mut anstream::stdout().lock(), &opened.story, &ranking)?,
-        Form::Json => json::document(&ranking)?,
+        Form::Text => {
+            let mut out = anstream::stdout().lock();
+            print(&mut out, &opened.story, &ranking)?;
+            if let Some(judged) = &judged {
+                opinion(&mut out, judged)?;
+            }
+        }
+        Form::Json => json::document(&Document {
+            ranking: &ranking,
+            judge: judged.as_ref(),
+        })?,
     }
     Ok(exit::SUCCESS)
+}
+
+/// A ranking, and beside it what a model says.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    ranking: &'a Ranking,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judge: Option<&'a Judged>,
+}
+
+fn opinion(out: &mut impl Write, judged: &Judged) -> io::Result<()> {
+    let step = format!("step {}", judged.step);
+    writeln!(out, "\n{}: {}", "A model says".bold(), step.bold())?;
+    writeln!(out, "  {}", text(judged.recorded.because.as_bytes(), 0))?;
+    for quote in &judged.quotes {
+        self::quote(out, quote)?;
+    }
+    if judged.dropped_quotes > 0 {
+        let what = "of its quotes do not stand there, and are dropped";
+        writeln!(out, "  {} {what}", judged.dropped_quotes.yellow())?;
+    }
+    writeln!(out, "  this is {}", judged.note)
 }
 
 /// The siblings that were named, each once.
@@ -43,6 +90,32 @@ fn siblings(args: &Args, run: &Opened, config: &Config) -> Result<Vec<Opened>, C
         }
     }
     Ok(siblings)
+}
+
+/// Runs of the same task, as many as are looked at, and how many more there are.
+fn of_its_task(run: &Opened, config: &Config) -> Result<(Vec<Opened>, usize), CommandError> {
+    if run.run.row.task.is_none() {
+        return Ok((Vec::new(), 0));
+    }
+    let query = RunsQuery {
+        task: run.run.row.task.clone(),
+        ..query::runs(config, None)?
+    };
+    let index = Index::of(config.store())?;
+    let chosen = choose(&run.run, index.runs(query, MOST)?.runs);
+    let ids: Vec<_> = chosen.runs.iter().map(|run| run.row.id).collect();
+    let found = index.find_all(&ids)?;
+    // Others wait for the index while it is held here.
+    drop(index);
+    let mut unseen = chosen.left;
+    let mut siblings = Vec::new();
+    for found in found.into_iter().flatten() {
+        match query::read(&config.store(), found) {
+            Ok(sibling) => siblings.push(sibling),
+            Err(_) => unseen += 1,
+        }
+    }
+    Ok((siblings, unseen))
 }
 
 fn print(out: &mut impl Write, story: &Story, ranking: &Ranking) -> io::Result<()> {
@@ -100,7 +173,7 @@ fn print(out: &mut impl Write, story: &Story, ranking: &Ranking) -> io::Result<(
 }
 
 fn one(out: &mut impl Write, story: &Story, place: usize, suspect: &Suspect) -> io::Result<()> {
-    let Some(step) = story.steps.get(suspect.step - 1) else {
+    let Some(step) = story.step(suspect.step) else {
         return Ok(());
     };
     let mut line = asks(story, step, SHOWN);

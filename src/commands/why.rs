@@ -75,7 +75,7 @@ fn print(out: &mut impl Write, story: &Story, why: &Why) -> io::Result<()> {
 }
 
 fn one(out: &mut impl Write, story: &Story, link: &Link, complete: bool) -> io::Result<()> {
-    let Some(step) = story.steps.get(link.step - 1) else {
+    let Some(step) = story.step(link.step) else {
         return Ok(());
     };
     let number = format!("step {}", link.step);

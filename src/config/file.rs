@@ -2,6 +2,7 @@
 
 use super::relay::{Address, Table};
 use crate::units;
+use agent_trace_analysis::suspects::judge::Dialect;
 use agent_trace_store::journal::Bodies;
 use agent_trace_store::recorder::Durability;
 use agent_trace_store::redact::UserRule;
@@ -26,6 +27,7 @@ pub(crate) struct File {
     pub(crate) check: Check,
     pub(crate) steps: Steps,
     pub(crate) mcp: Mcp,
+    pub(crate) judge: Judge,
     /// `[[relay]]`; empty once they have become listeners.
     pub(super) relay: Vec<Table>,
 }
@@ -95,6 +97,21 @@ pub(crate) struct Steps {
 pub(crate) struct Mcp {
     #[serde(deserialize_with = "bytes")]
     pub(crate) answer: Option<u64>,
+}
+
+/// `[judge]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Judge {
+    pub(crate) url: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) dialect: Option<Dialect>,
+    /// The variable that has the key.
+    pub(crate) key_env: Option<String>,
+    /// The file that has the key.
+    pub(crate) key_file: Option<PathBuf>,
+    #[serde(deserialize_with = "duration")]
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// `[daemon]`

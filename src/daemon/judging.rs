@@ -151,6 +151,7 @@ impl Judging<'_> {
         let mut query = RunsQuery {
             workspace: WORKSPACE.into(),
             projects: Projects::All,
+            task: None,
             // Before now, which is that moment.
             filter: "~since 0s".into(),
             now: self.from,
@@ -161,6 +162,8 @@ impl Judging<'_> {
             limit: MOST,
             last: 0,
             cursor: None,
+            look: 0,
+            unowned: false,
         };
         let (mut ended, mut next) = (Vec::new(), now.saturating_sub(LATE));
         loop {

@@ -51,6 +51,9 @@ pub(crate) struct RunLine<'a> {
     aliases: Vec<String>,
     started: String,
     duration: u64,
+    /// The task that it was started for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<&'a str>,
     clients: &'a [String],
     servers: &'a [String],
     /// `stdio`, `http`.
@@ -100,6 +103,7 @@ impl<'a> RunLine<'a> {
             aliases: row.aliases.iter().map(ToString::to_string).collect(),
             started: rfc3339(row.started),
             duration: row.last.saturating_sub(row.started),
+            task: row.task.as_deref(),
             clients: &row.clients,
             servers: &row.servers,
             transports: &row.transports,

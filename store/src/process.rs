@@ -69,21 +69,23 @@ impl Process {
 /// The variable with which `agent-trace run` marks what it starts, and all that is started by
 /// that: the name of the run.
 pub const RUN_MARK: &str = "AGENT_TRACE_RUN";
+/// Likewise the task that it is started for.
+pub const TASK_MARK: &str = "AGENT_TRACE_TASK";
 /// How many processes upwards the mark is looked for.
 const MOST_PARENTS: usize = 32;
 /// The most of an environment that is looked at, in bytes.
 const MOST_ENVIRONMENT: u64 = 1 << 20;
 
-/// The run that this process was started for: by its own environment, else by that of the
-/// processes above it, since some clients start servers with an environment of their own.
+/// What a mark says that this process was started for: by its own environment, else by that of
+/// the processes above it, since some clients start servers with an environment of their own.
 #[must_use]
-pub fn marked_run() -> Option<String> {
-    let own = std::env::var_os(RUN_MARK).map(|name| name.to_string_lossy().into_owned());
+pub fn marked(mark: &str) -> Option<String> {
+    let own = std::env::var_os(mark).map(|name| name.to_string_lossy().into_owned());
     own.or_else(|| {
         let mut pid = std::process::id();
         for _ in 0..MOST_PARENTS {
             pid = parent_of(pid)?;
-            if let Some(name) = mark_of(pid) {
+            if let Some(name) = mark_of(pid, mark) {
                 return Some(name);
             }
         }
@@ -93,14 +95,14 @@ pub fn marked_run() -> Option<String> {
 }
 
 /// The mark in the environment that a process was started with (Linux).
-fn mark_of(pid: u32) -> Option<String> {
+fn mark_of(pid: u32, mark: &str) -> Option<String> {
     let mut environment = Vec::new();
     let file = std::fs::File::open(format!("/proc/{pid}/environ")).ok()?;
     let mut file = std::io::Read::take(file, MOST_ENVIRONMENT);
     std::io::Read::read_to_end(&mut file, &mut environment).ok()?;
     let mut variables = environment.split(|b| *b == 0);
     let value = variables.find_map(|variable| {
-        let value = variable.strip_prefix(RUN_MARK.as_bytes())?;
+        let value = variable.strip_prefix(mark.as_bytes())?;
         value.strip_prefix(b"=")
     })?;
     Some(String::from_utf8_lossy(value).into_owned())

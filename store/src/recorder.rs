@@ -125,6 +125,8 @@ pub enum Durability {
 pub struct StdioSession {
     /// The name of the run that it belongs to, where one was given.
     pub run: Option<String>,
+    /// The task that it was started for, where one was named.
+    pub task: Option<String>,
     /// The name that the user or a wrapper gave the client.
     pub client: Option<String>,
     /// The name that the user or a wrapper gave the server.

@@ -70,15 +70,32 @@ impl Asking {
         writeln!(input, "{message}").unwrap();
     }
 
-    /// The answer to a request: the whole message.
-    #[track_caller]
-    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
+    /// Sends a request, and returns its id.
+    pub(crate) fn begin(&mut self, method: &str, params: &Value) -> u64 {
         self.last += 1;
         let id = self.last;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        id
+    }
+
+    /// Sends a notification.
+    pub(crate) fn tell(&mut self, method: &str, params: &Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    }
+
+    /// The next message.
+    #[track_caller]
+    pub(crate) fn next(&self) -> Value {
+        let line = self.lines.recv_timeout(LIMIT).expect("an answer");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// The answer to a request: the whole message.
+    #[track_caller]
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.begin(method, params);
         loop {
-            let line = self.lines.recv_timeout(LIMIT).expect("an answer");
-            let message: Value = serde_json::from_str(&line).unwrap();
+            let message = self.next();
             if message["id"] == id {
                 return message;
             }

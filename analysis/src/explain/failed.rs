@@ -30,9 +30,7 @@ pub(super) fn tell(story: &Story, line: &Timeline, points: &mut Points) {
 }
 
 fn failed(story: &Story, failure: &Failure, points: &mut Points) {
-    let step = failure
-        .step()
-        .and_then(|number| story.steps.get(number - 1));
+    let step = failure.step().and_then(|number| story.step(number));
     let of = |step: &Step| story.session(step).map_or("?".into(), |s| name(&s.server));
     match (failure, step) {
         (Failure::Crashed { session }, _) => {
@@ -118,7 +116,7 @@ fn loops(story: &Story, line: &Timeline, recovered: &[Recovered], points: &mut P
     for bar in bars {
         let step = &story.steps[bar.step];
         if let Some(retry) = bar.retry.filter(|_| step.outcome.is_failure()) {
-            let first = || story.steps.get(retry.of - 1).into_iter().collect();
+            let first = || story.step(retry.of).into_iter().collect();
             rows.entry(retry.of).or_insert_with(first).push(step);
         }
     }
@@ -146,8 +144,8 @@ fn made_good(story: &Story, recovered: &[Recovered], points: &mut Points) {
     }
     for (by, failed) in rows {
         let (Some(good), Some(bad)) = (
-            story.steps.get(by - 1),
-            failed.last().and_then(|number| story.steps.get(number - 1)),
+            story.step(by),
+            failed.last().and_then(|number| story.step(*number)),
         ) else {
             continue;
         };
@@ -247,7 +245,7 @@ pub(super) fn look(story: &Story, line: &Timeline) -> Vec<Look> {
     let failures = outcomes::failures(story);
     let steps: BTreeSet<usize> = failures.iter().filter_map(Failure::step).collect();
     let has_arguments = |number: &&usize| {
-        let step = story.steps.get(**number - 1);
+        let step = story.step(**number);
         step.is_some_and(|step| evidence::arguments(step).is_some())
     };
     for step in steps.iter().filter(has_arguments).take(3) {

@@ -28,6 +28,8 @@ pub trait RunFacts {
     fn verdict(&self) -> Verdict;
     /// Whether it [failed](crate::outcomes::is_failed), with this verdict.
     fn failed(&self) -> Ternary;
+    /// The task that it was started for.
+    fn task(&self) -> Name<'_>;
     /// The clients of its sessions.
     fn clients(&self) -> Box<dyn Iterator<Item = &str> + '_>;
     /// The servers of its sessions.
@@ -153,6 +155,7 @@ fn of_run(atom: &Atom, facts: &dyn RunFacts) -> Option<Ternary> {
             let mut clients = facts.clients();
             clients.any(|client| text.matches(client.as_bytes())).into()
         }
+        Atom::Task(text) => facts.task().matches(text),
         Atom::Verdict(verdict) => (facts.verdict() == *verdict).into(),
         Atom::RunFailed => facts.failed(),
         Atom::Since(moment) => {

@@ -77,6 +77,10 @@ impl<'a> Matcher<'a> {
                 let mut sessions = self.story.sessions.iter();
                 sessions.any(|session| text.matches(session.client.as_bytes()))
             }
+            Atom::Task(text) => {
+                let task = self.story.task.as_deref();
+                task.is_some_and(|task| text.matches(task.as_bytes()))
+            }
             Atom::Verdict(verdict) => self.verdict == *verdict,
             Atom::RunFailed => *self
                 .failed
@@ -119,7 +123,9 @@ impl<'a> Matcher<'a> {
             Atom::Code(code) => codes(step).any(|known| known == *code),
             Atom::Since(moment) => self.time(step) >= *moment,
             Atom::Until(moment) => self.time(step) < *moment,
-            Atom::Run(_) | Atom::Client(_) | Atom::Verdict(_) | Atom::RunFailed => false,
+            Atom::Run(_) | Atom::Client(_) | Atom::Task(_) | Atom::Verdict(_) | Atom::RunFailed => {
+                false
+            }
         }
     }
 

@@ -156,6 +156,7 @@ impl Parser<'_> {
             "t" => Atom::Tool(self.text(name, place, Text::name)?),
             "s" => Atom::Server(self.text(name, place, Text::name)?),
             "c" => Atom::Client(self.text(name, place, Text::name)?),
+            "k" => Atom::Task(self.text(name, place, Text::name)?),
             "m" => Atom::Method(self.text(name, place, Text::name)?),
             "h" => Atom::Header(self.text(name, place, Text::name)?),
             "b" => Atom::Body(Sides::Both, self.text(name, place, Text::body)?),

@@ -77,6 +77,7 @@ pub(crate) fn story(sessions: Vec<Session>, steps: Vec<Step>) -> Story {
         aliases: vec![RunId::from_digest([0xcd; 16])],
         workspace: "default".into(),
         project: None,
+        task: Some("weekly-report".into()),
         sessions,
         turns: Vec::new(),
         steps,
@@ -143,6 +144,8 @@ fn operators_find_what_they_say() {
         ("~s web", &[3]),
         ("~c CURSOR", &[1, 2, 3, 4, 5]),
         ("~c other", &[]),
+        ("~k Report", &[1, 2, 3, 4, 5]),
+        ("~k /^report/", &[]),
         ("~m tools", &[1, 2, 5]),
         ("~e", &[2, 3, 4]),
         ("~q", &[4]),
@@ -317,7 +320,7 @@ fn what_is_wrong_is_pointed_at() {
     expected a blank after a quoted text (column 4)
     ~
     ^
-    expected the name of an operator after ~ (column 1); the operators are ~all ~b ~bq ~bs ~c ~d ~e ~failed ~h ~m ~o ~q ~r ~s ~since ~size ~t ~until ~v ~w ~x
+    expected the name of an operator after ~ (column 1); the operators are ~all ~b ~bq ~bs ~c ~d ~e ~failed ~h ~k ~m ~o ~q ~r ~s ~since ~size ~t ~until ~v ~w ~x
     ~since gestern
            ^^^^^^^
     expected a time: 2026-11-30, 2026-11-30T12:00:00Z, or how long ago, as in 2h or 3d (column 8)

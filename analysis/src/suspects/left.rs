@@ -82,7 +82,7 @@ pub(super) fn of_recording(input: &Input<'_>, view: &View<'_>, left: &mut Lefts)
         "run that goes on: what comes is not known",
     );
     if input.passing.is_empty() {
-        let because = "runs of the same task that passed were given: nothing was compared";
+        let because = "runs of the same task that passed are known: nothing was compared";
         left.0.insert("passing_siblings", (0, because));
     }
 }

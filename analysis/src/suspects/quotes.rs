@@ -42,13 +42,13 @@ impl Spot {
         self
     }
 
-    /// The quote, unless it is not word for word what is stored there.
+    /// The quote, unless there is no such place, or no text at it.
     pub(super) fn quote(&self, story: &Story) -> Option<Quote> {
         let step = story.steps.get(self.at)?;
         let message = text(step, self.side)?;
         let range = trimmed(message, self.range.clone())?;
         let said = str::from_utf8(message.get(range.clone())?).ok()?;
-        let quote = Quote {
+        Some(Quote {
             run: self.sibling.map(|_| story.id.to_string()),
             step: step.number,
             message: self.side,
@@ -58,8 +58,7 @@ impl Spot {
                 pointer: walk::pointer_at(message, range.start),
                 text: said.to_owned(),
             },
-        };
-        quote.stands_in(story).then_some(quote)
+        })
     }
 }
 
@@ -67,8 +66,9 @@ impl Quote {
     /// Whether it is word for word what is stored in this run.
     #[must_use]
     pub fn stands_in(&self, story: &Story) -> bool {
-        let step = self.step.checked_sub(1).and_then(|at| story.steps.get(at));
-        let message = step.and_then(|step| text(step, self.message));
+        let message = story
+            .step(self.step)
+            .and_then(|step| text(step, self.message));
         let end = self.offset.checked_add(self.length);
         let stored = message.zip(end);
         let stored = stored.and_then(|(message, end)| message.get(self.offset..end));

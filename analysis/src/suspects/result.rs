@@ -174,6 +174,9 @@ pub struct Element {
     pub nf: usize,
     /// Passing runs that do not have it.
     pub np: usize,
+    /// How likely that is by chance: Fisher's exact test, two-sided, with Holm's correction for
+    /// all elements that are told. Not how likely it is that this broke the run.
+    pub p: f64,
     /// What was asked of whom.
     pub recorded: Called,
 }

@@ -52,7 +52,7 @@ pub(super) fn apply(
     elsewhere::find(view, found);
     repeats::find(view, found);
     slow::find(input, view, found);
-    siblings::find(input, view, siblings, found);
+    siblings::find(input, view, siblings, found, left);
     let missing = spectrum::find(input, view, siblings, found);
     // Those need what was found before.
     producer::find(input, view, found, left);

@@ -23,6 +23,28 @@ fn failing() -> Story {
 }
 
 #[test]
+fn a_quote_that_does_not_stand_where_it_says_is_dropped_and_counted() {
+    let mut story = failing();
+    let whole = rank(&Input::of(&story));
+    assert_eq!(whole.dropped_quotes, 0);
+    // Whoever looks the step up by its number finds another one.
+    let (first, last) = (story.steps[0].number, story.steps.len() - 1);
+    let moved = story.steps[last].number;
+    story.steps[0].number = moved;
+    story.steps[last].number = first;
+    let ranking = rank(&Input::of(&story));
+    assert!(ranking.dropped_quotes > 0);
+    for quote in ranking
+        .suspects
+        .iter()
+        .flat_map(|s| &s.reasons)
+        .flat_map(|r| &r.quotes)
+    {
+        assert!(quote.stands_in(&story), "{quote:?}");
+    }
+}
+
+#[test]
 fn the_same_input_gives_the_same_bytes() {
     let json = || serde_json::to_string(&rank(&Input::of(&failing()))).unwrap();
     let first = json();
@@ -70,7 +92,7 @@ fn a_ranking_tells_what_it_is_based_on() {
         4 /params/arguments/issue 91: "issue-17"
     others [5]
     baseline {"first":[3,4,5],"last":[5,4,3]}
-    left [{"what":"passing_siblings","count":0,"because":"runs of the same task that passed were given: nothing was compared"}]
+    left [{"what":"passing_siblings","count":0,"because":"runs of the same task that passed are known: nothing was compared"}]
     "#);
 }
 

@@ -135,7 +135,7 @@ impl<'a> View<'a> {
         let (mut failures, mut crashed) = (Vec::new(), Vec::new());
         for failure in outcomes::failures(story) {
             match (failure.step(), &failure) {
-                (Some(number), _) => failures.push(number - 1),
+                (Some(number), _) => failures.extend(story.position(number)),
                 (None, outcomes::Failure::Crashed { session }) => crashed.push(*session),
                 (None, _) => {}
             }

@@ -115,6 +115,7 @@ pub(super) fn take<D: Dialect>(source: &Source, take: &mut Take<'_>) -> Result<(
     };
     let path = source.path();
     let opening = Opening {
+        task: None,
         started: facts.started,
         client: Some(D::FORMAT.into()),
         server: Some(D::FORMAT.into()),

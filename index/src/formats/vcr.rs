@@ -43,6 +43,7 @@ pub(super) fn take(source: &Source, take: &mut Take<'_>) -> Result<(), FormatErr
     let time = |name: &str| rfc3339(&text_of(document, name)?);
     let started = time("started_at").unwrap_or(0);
     let opening = Opening {
+        task: None,
         started,
         client: agent.clone(),
         server: agent,

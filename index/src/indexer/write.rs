@@ -373,12 +373,15 @@ fn rows_of(run: &RunRow) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     let name = encode(&(&workspace[..], run.id.as_bytes()));
     let row = (keys::run(workspace, run.id), encode(run));
     let time = (keys::time(workspace, run.started, run.id), Vec::new());
+    let task = run.task.as_deref();
+    let task = task.map(|task| keys::time_in_task(workspace, task, run.started, run.id));
+    let task = task.map(|key| (key, Vec::new()));
     let ids = run.aliases.iter().chain([&run.id]);
     let ids = ids.map(|id| keys::alias(*id));
     let slices = run.slices.iter();
     let members = slices.map(|slice| keys::member(slice.session, slice.part));
     let names = ids.chain(members).map(move |key| (key, name.clone()));
-    [row, time].into_iter().chain(names)
+    [row, time].into_iter().chain(task).chain(names)
 }
 
 /// The workspace and the run in a row that names one.
@@ -402,6 +405,8 @@ fn is_same(before: &SessionRow, now: &SessionRow, part: u32) -> bool {
         id: _,
         workspace,
         project,
+        task,
+        own,
         server,
         client,
         transport,
@@ -419,6 +424,7 @@ fn is_same(before: &SessionRow, now: &SessionRow, part: u32) -> bool {
     parts.get(at) == now.parts.get(at)
         && next(before) == next(now)
         && (workspace, project) == (&now.workspace, &now.project)
+        && (task, own) == (&now.task, &now.own)
         && (server, client) == (&now.server, &now.client)
         && (transport, revision) == (&now.transport, &now.revision)
         && (started, clipped) == (&now.started, &now.clipped)

@@ -18,7 +18,8 @@ pub(crate) struct CompareRuns;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Input {
     /// The id of the first run, or the beginning of it: the one that went well, for instance.
-    a: String,
+    /// Unless given, the nearest run that was started for the same task and passed.
+    a: Option<String>,
     /// The id of the second run, the beginning of it, or `latest`.
     b: String,
     /// Only differences after so many.
@@ -109,7 +110,11 @@ impl Tool for CompareRuns {
     type Output = Output;
 
     async fn answer(asked: &Asked, input: Input) -> Result<Output, ToolError> {
-        let (a, b) = (asked.open(&input.a).await?, asked.open(&input.b).await?);
+        let b = asked.open(&input.b).await?;
+        let a = match &input.a {
+            Some(a) => asked.open(a).await?,
+            None => asked.open(&passed(asked, &b).await?).await?,
+        };
         let ids = (a.run.row.id.to_string(), b.run.row.id.to_string());
         let budget = asked.budget();
         blocking(move || {
@@ -156,11 +161,25 @@ impl Tool for CompareRuns {
     }
 }
 
+/// The id of the nearest run of the same task that passed.
+async fn passed(asked: &Asked, run: &Opened) -> Result<String, ToolError> {
+    let chosen = asked.of_its_task(&run.run).await?;
+    let passed = chosen.runs.iter().find(|other| !other.failed());
+    passed.map(|run| run.row.id.to_string()).ok_or_else(|| {
+        ToolError::new("not_found", "no run of the same task is known that passed")
+            .hint("name one as `a`: list_runs with the filter !~failed has those that passed")
+    })
+}
+
 impl Difference {
     fn of(a: &Opened, b: &Opened, entry: &Entry) -> Self {
         let view = |run: &Opened, at: usize| {
             let step = run.story.steps.get(at)?;
             Some(StepView::of(run, step))
+        };
+        let is_flagged = |run: &Opened, at: usize| {
+            let step = run.story.steps.get(at);
+            step.is_some_and(|step| run.flagged.contains(&step.number))
         };
         let (of, at_a, at_b) = match entry {
             Entry::OnlyA(at) => ("only_a", Some(*at), None),
@@ -173,9 +192,7 @@ impl Difference {
                 DifferenceText {
                     arguments: changes(&both.arguments),
                     // How it differs would show what it is.
-                    answer: match a.flagged.contains(&(both.a + 1))
-                        || b.flagged.contains(&(both.b + 1))
-                    {
+                    answer: match is_flagged(a, both.a) || is_flagged(b, both.b) {
                         true => Vec::new(),
                         false => changes(&both.answer),
                     },

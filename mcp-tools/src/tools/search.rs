@@ -105,7 +105,6 @@ impl Tool for SearchSteps {
             limit: BLOCK,
             ..asked.query(Some(&text))
         };
-        let mut seen = 0;
         loop {
             let page = asked.runs(query.clone()).await?;
             for run in &page.runs {
@@ -129,7 +128,7 @@ impl Tool for SearchSteps {
                 if !found.take_all(hits) {
                     // Where the runs end of which there are hits, the index knows.
                     let mut again = query.clone();
-                    again.limit = page.runs.iter().position(|r| r.row.id == id).unwrap_or(0);
+                    again.limit = page.all.iter().position(|run| *run == id).unwrap_or(0);
                     let next = match again.limit {
                         0 => query.cursor,
                         _ => asked.runs(again).await?.cursor,
@@ -144,8 +143,6 @@ impl Tool for SearchSteps {
                     );
                 }
             }
-            seen += page.runs.len();
-            asked.tell(seen, None).await;
             match page.cursor {
                 Some(next) => query.cursor = Some(next),
                 None => return Ok(found.done(None)),

@@ -106,14 +106,8 @@ impl Tool for GetStep {
     async fn answer(asked: &Asked, input: Input) -> Result<Output, ToolError> {
         let opened = asked.open(&input.run).await?;
         let story = &opened.story;
-        let step = input.step.checked_sub(1).and_then(|at| story.steps.get(at));
-        let Some(step) = step else {
-            let what = format!(
-                "there is no step {}: the run has {}",
-                input.step,
-                story.steps.len()
-            );
-            return Err(ToolError::new("not_found", what).hint("get_run has the numbers"));
+        let Some(step) = story.step(input.step) else {
+            return Err(no_step(input.step));
         };
         let mut budget = asked.budget();
         let view = StepView::of(&opened, step);
@@ -179,6 +173,12 @@ impl Tool for GetStep {
             truncated,
         })
     }
+}
+
+/// There is no such step, or it is a part of the question.
+pub(crate) fn no_step(number: usize) -> ToolError {
+    let what = format!("there is no step {number} in this run");
+    ToolError::new("not_found", what).hint("get_run has the numbers")
 }
 
 /// Findings that are told.

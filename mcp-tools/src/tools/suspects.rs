@@ -33,7 +33,8 @@ pub(crate) struct RankSuspects;
 pub(crate) struct Input {
     /// The run's id, the beginning of it, or `latest`.
     run: String,
-    /// Runs of the same task, passed or failed, to compare with.
+    /// Runs to compare with, passed or failed; unless given, those that were started for the same
+    /// task.
     #[serde(default)]
     siblings: Vec<String>,
     /// How many suspects at most, 5 unless given, no more than 20.
@@ -153,6 +154,9 @@ struct ElementView {
     passing: usize,
     /// How many failing runs did it.
     failing: usize,
+    /// How likely that is by chance (Fisher's exact test, Holm's correction); not how likely it is
+    /// that this broke the run.
+    p: f64,
     recorded: CalledText,
 }
 
@@ -186,7 +190,10 @@ impl Tool for RankSuspects {
             return Err(ToolError::new("arguments", what));
         }
         let opened = asked.open(&input.run).await?;
-        let mut siblings: Vec<Opened> = Vec::new();
+        let (mut siblings, unseen) = match input.siblings.is_empty() {
+            true => asked.siblings(&opened).await?,
+            false => (Vec::new(), 0),
+        };
         for name in &input.siblings {
             let sibling = asked.open(name).await?;
             let id = sibling.run.row.id;
@@ -201,7 +208,7 @@ impl Tool for RankSuspects {
         let most = within(input.limit, SUSPECTS, MOST);
         let ranking = blocking(move || {
             let beside = siblings.iter().map(|s| (&s.story, s.run.failed()));
-            suspects::rank_beside(&opened.story, opened.run.verdict(), beside, most)
+            suspects::rank_beside(&opened.story, opened.run.verdict(), beside, unseen, most)
         })
         .await?;
         let mut budget = asked.budget();
@@ -353,6 +360,7 @@ impl ElementView {
         Self {
             passing: element.ep,
             failing: element.ef,
+            p: element.p,
             recorded: CalledText::of(&element.recorded),
         }
     }

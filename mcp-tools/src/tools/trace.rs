@@ -1,6 +1,7 @@
 //! Where the values of a step came from.
 
 use super::Tool;
+use super::step::no_step;
 use crate::answer::{Cut, ToolError};
 use crate::ask::{Asked, blocking, withheld};
 use crate::scope::Scope;
@@ -99,12 +100,11 @@ impl Tool for TraceValue {
 
     async fn answer(asked: &Asked, input: Input) -> Result<Output, ToolError> {
         let opened = asked.open(&input.run).await?;
-        let (run, steps) = (opened.run.row.id, opened.story.steps.len());
+        let run = opened.run.row.id;
         let flagged = opened.flagged.clone();
         let traced = blocking(move || why::of(&opened.story, input.step)).await?;
         let Some(traced) = traced else {
-            let what = format!("there is no step {}: the run has {steps}", input.step);
-            return Err(ToolError::new("not_found", what).hint("get_run has the numbers"));
+            return Err(no_step(input.step));
         };
         let mut budget = asked.budget();
         let links = traced.chain.iter().map(|link| LinkView::of(link, &flagged));

@@ -203,7 +203,7 @@ async fn logged(connection: impl Future<Output = hyper::Result<()>>) {
     }
 }
 
-async fn tcp(upstream: &Upstream) -> Result<TcpStream, LinkError> {
+pub(super) async fn tcp(upstream: &Upstream) -> Result<TcpStream, LinkError> {
     let host = upstream.authority();
     let found = tokio::net::lookup_host((upstream.host(), upstream.port())).await;
     let addresses = match found {

@@ -42,6 +42,13 @@ impl Tls {
         })
     }
 
+    /// For connections that speak HTTP/1.1 only.
+    pub(super) fn http1(&self) -> TlsConnector {
+        let mut config = ClientConfig::clone(&self.config);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        TlsConnector::from(Arc::new(config))
+    }
+
     pub(super) fn connector(&self) -> TlsConnector {
         TlsConnector::from(Arc::clone(&self.config))
     }

@@ -189,6 +189,7 @@ impl Follow<'_> {
             aliases: Vec::new(),
             workspace: String::new(),
             project: None,
+            task: None,
             sessions: sessions.into_iter().map(story::session).collect(),
             turns: Vec::new(),
             steps: Vec::new(),

@@ -23,6 +23,8 @@ const TRANSPORT: &str = "imported";
 pub struct Opening {
     /// When it began, in nanoseconds since 1970.
     pub started: u64,
+    /// The task that it was started for, where that is known.
+    pub task: Option<String>,
     /// What to call the client: the agent.
     pub client: Option<String>,
     /// What to call the server, where its command does not tell.
@@ -79,6 +81,7 @@ impl<'a> Writer<'a> {
         let opening = SessionOpen {
             transport: TRANSPORT.into(),
             started: opening.started,
+            task: maybe(opening.task),
             client: maybe(opening.client),
             server: maybe(opening.server),
             command: match on {

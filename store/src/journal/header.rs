@@ -116,6 +116,10 @@ pub struct SessionOpen {
     /// redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// The task that it was started for, where that was named (`--task`, `AGENT_TRACE_TASK`);
+    /// redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// The name that the user or a wrapper gave the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,

@@ -440,6 +440,7 @@ fn opening(session: &StdioSession, redactor: &Redactor, redact: bool) -> Session
         transport: "stdio".into(),
         started: now(),
         run: session.run.as_deref().map(text),
+        task: session.task.as_deref().map(text),
         client: session.client.as_deref().map(text),
         server: session.server.as_deref().map(text),
         command: if redact {

@@ -47,6 +47,9 @@ pub fn of_parts(id: RunId, aliases: Vec<RunId>, sessions: &[(&Session, &[Range<u
         aliases,
         workspace: workspace.unwrap_or_default(),
         project: first.and_then(|header| header.project.clone()),
+        task: order
+            .iter()
+            .find_map(|(session, _)| session.opening.task.clone()),
         sessions: order.into_iter().map(told).collect(),
         turns: Vec::new(),
         steps,

@@ -57,6 +57,7 @@ impl Case {
             aliases: Vec::new(),
             workspace: String::new(),
             project: None,
+            task: None,
             sessions: vec![session],
             turns: Vec::new(),
             steps: Vec::new(),

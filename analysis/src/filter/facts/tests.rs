@@ -71,6 +71,10 @@ impl RunFacts for Summary<'_> {
         }
     }
 
+    fn task(&self) -> Name<'_> {
+        self.story.task.as_deref().into()
+    }
+
     fn clients(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         Box::new(
             self.story
@@ -187,6 +191,8 @@ fn filters() -> impl Strategy<Value = String> {
         "~s files",
         "~s web",
         "~c cursor",
+        "~k REPORT",
+        "~k other",
         "~c code",
         "~c none",
         "~m tools",

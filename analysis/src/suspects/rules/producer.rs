@@ -110,6 +110,7 @@ fn near(story: &Story, at: usize) -> (Cow<'_, Story>, usize) {
         aliases: Vec::new(),
         workspace: String::new(),
         project: None,
+        task: None,
         turns: Vec::new(),
         id: story.id,
     };
@@ -128,8 +129,8 @@ fn producers(view: &View<'_>, call: &Call<'_>, why: &Why, failed: bool, found: &
             (!named, std::cmp::Reverse(origin.step))
         });
         for (flow, origin) in flows {
-            let at = origin.step - 1;
-            let Some(producer) = view.call(at) else {
+            let at = view.story.position(origin.step);
+            let Some((at, producer)) = at.and_then(|at| Some((at, view.call(at)?))) else {
                 continue;
             };
             let named = depth == 0 && names(&error, &flow.value);

@@ -9,6 +9,7 @@ use crate::diff::{self, Entry};
 use crate::parts;
 use crate::scalars::Place;
 use crate::suspects::evidence::Evidence;
+use crate::suspects::left::Lefts;
 use crate::suspects::quotes::{self, Spot};
 use crate::suspects::result::Side;
 use crate::suspects::view::View;
@@ -34,10 +35,21 @@ struct Differs {
     now: Option<String>,
 }
 
-pub(super) fn find(input: &Input<'_>, view: &View<'_>, siblings: &Siblings, found: &mut Evidence) {
+pub(super) fn find(
+    input: &Input<'_>,
+    view: &View<'_>,
+    siblings: &Siblings,
+    found: &mut Evidence,
+    left: &mut Lefts,
+) {
     let mut places: BTreeMap<(usize, String), Differs> = BTreeMap::new();
     let mut added: BTreeMap<usize, usize> = BTreeMap::new();
     let compared = input.passing.len().min(COMPARED);
+    left.add(
+        "siblings_not_compared",
+        input.passing.len() - compared,
+        "siblings that passed were not compared step by step, to keep to a bound",
+    );
     for (sibling, story) in input.passing.iter().take(COMPARED).enumerate() {
         for entry in diff::of(story, input.story).entries {
             let both = match entry {

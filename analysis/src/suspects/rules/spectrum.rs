@@ -3,10 +3,13 @@
 //! An element is who was asked for what, with arguments of which shape, and what came of it: ok,
 //! nothing, or how it failed. The shape has the names and types of arguments, and the values of
 //! short ones that have at most eight values over all runs. Ochiai = ef / √((ef + nf)(ef + ep)).
+//! Beside it stands whether that may be chance (Fisher's exact test with Holm's correction): it is
+//! told, and weighs nothing.
 
 use super::share;
 use crate::parts;
 use crate::scalars::hash;
+use crate::statistics::{fisher, holm};
 use crate::suspects::answers::Answer;
 use crate::suspects::evidence::Evidence;
 use crate::suspects::result::Element;
@@ -74,21 +77,26 @@ pub(super) fn find(
         }
     }
     let strength = if siblings.weak { 50 } else { 100 };
+    // What every run has tells nothing.
+    let tells = |c: &Counts| (c.failing, c.passing) != (siblings.failing, siblings.passing);
+    let elements = own.values().collect::<BTreeSet<_>>().into_iter();
+    let elements = elements.filter(|element| counts.get(element).is_some_and(tells));
+    let absent = missing(input, siblings, &counts);
+    let chance = Chance::of(siblings, &counts, elements, absent.len());
     for call in &view.calls {
-        let Some(counts) = own.get(&call.at).and_then(|element| counts.get(element)) else {
+        let element = own.get(&call.at);
+        let known = element.and_then(|element| Some((element, counts.get(element)?)));
+        let Some((element, counts)) = known.filter(|(_, counts)| tells(counts)) else {
             continue;
         };
         let (ef, ep) = (counts.failing, counts.passing);
-        // What every run has tells nothing.
-        if ef == siblings.failing && ep == siblings.passing {
-            continue;
-        }
         let ochiai = ochiai(ef, siblings.failing - ef, ep);
         let weight = share(share(Rule::Spectrum.weight(), strength), ochiai);
         let because = format!(
-            "a step like it is in {ef} of {} failing runs and in {ep} of {} passing ones (Ochiai 0.{ochiai:02}{})",
+            "a step like it is in {ef} of {} failing runs and in {ep} of {} passing ones (Ochiai 0.{ochiai:02}, {}{})",
             siblings.failing,
             siblings.passing,
+            in_words(chance.of.get(element).copied().unwrap_or(1.0)),
             if siblings.weak {
                 "; few siblings, weak"
             } else {
@@ -98,7 +106,50 @@ pub(super) fn find(
         let because = because.replace("0.100", "1.00");
         found.add_weighing(call.at, Rule::Spectrum, weight, because, call.asked());
     }
-    missing(input, siblings, &counts)
+    let absent = absent.into_iter();
+    let absent = absent.map(|element| Element {
+        p: chance.absent,
+        ..element
+    });
+    absent.collect()
+}
+
+/// How likely differences as large are by chance: Fisher's exact test, two-sided, corrected by
+/// Holm for all elements that are told.
+struct Chance {
+    of: BTreeMap<u64, f64>,
+    /// Of each of those that only passing runs have, which all of them do.
+    absent: f64,
+}
+
+impl Chance {
+    fn of<'a>(
+        siblings: &Siblings,
+        counts: &BTreeMap<u64, Counts>,
+        elements: impl Iterator<Item = &'a u64>,
+        absent: usize,
+    ) -> Self {
+        let (failing, passing) = (siblings.failing, siblings.passing);
+        let elements: Vec<u64> = elements.copied().collect();
+        let counted = elements.iter().filter_map(|element| counts.get(element));
+        let mut all: Vec<f64> = counted
+            .map(|c| fisher((c.failing, failing), (c.passing, passing)))
+            .collect();
+        all.extend((0..absent).map(|_| fisher((0, failing), (passing, passing))));
+        holm(&mut all);
+        Self {
+            absent: all.get(elements.len()).copied().unwrap_or(1.0),
+            of: elements.into_iter().zip(all).collect(),
+        }
+    }
+}
+
+/// The p of chance in words.
+fn in_words(p: f64) -> String {
+    match p < 0.001 {
+        true => "p < 0.001".into(),
+        false => format!("p {p:.3}"),
+    }
 }
 
 /// Ochiai in hundredths, rounded down.
@@ -137,6 +188,7 @@ fn missing(input: &Input<'_>, siblings: &Siblings, counts: &BTreeMap<u64, Counts
             ep: siblings.passing,
             nf: siblings.failing,
             np: 0,
+            p: 1.0,
             recorded: view::called(story, story.steps.get(at)?),
         })
     });
@@ -232,6 +284,12 @@ mod tests {
         assert!(weak.rules(1).contains(&Rule::Spectrum));
         assert!(!weak.rules(2).contains(&Rule::Spectrum));
         assert!(weak.ranking.siblings.weak);
+        let reasons = |ranked: &crate::suspects::testing::Ranked| {
+            let first = &ranked.ranking.suspects[0].reasons;
+            let own = first.iter().find(|reason| reason.rule == Rule::Spectrum);
+            own.unwrap().because.clone()
+        };
+        assert!(reasons(&weak).contains("Ochiai 1.00, p 1.000; few siblings"));
         let missing: Vec<_> = weak
             .ranking
             .missing
@@ -242,5 +300,16 @@ mod tests {
         let strong = ranked_with(&failed, &[&passed; 3], &[&failed; 2]);
         assert!(!strong.ranking.siblings.weak);
         assert!(strong.score(1) > weak.score(1));
+        // Three elements are told, each by chance in one of ten.
+        assert!(reasons(&strong).contains("Ochiai 1.00, p 0.300)"));
+        assert!(
+            strong
+                .ranking
+                .missing
+                .iter()
+                .all(|e| (e.p - 0.3).abs() < 1e-9)
+        );
+        let many = ranked_with(&failed, &[&passed; 12], &[&failed; 11]);
+        assert!(reasons(&many).contains("p < 0.001"));
     }
 }

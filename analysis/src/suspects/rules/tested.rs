@@ -18,7 +18,7 @@ pub(super) fn find(input: &Input<'_>, view: &View<'_>, found: &mut Evidence) {
         *known = first.unwrap_or(Support::Undetermined);
     }
     for (step, support) in tests {
-        let at = step.checked_sub(1);
+        let at = view.story.position(step);
         let Some(call) = at.and_then(|at| view.call(at)) else {
             continue;
         };

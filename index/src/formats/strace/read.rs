@@ -114,6 +114,7 @@ pub(in crate::formats) fn take(place: &Place, take: &mut Take<'_>) -> Result<(),
         _ => source.path(),
     };
     let opening = Opening {
+        task: None,
         started: facts.started,
         client: facts.agent.clone(),
         server: facts.agent.clone().filter(|_| facts.command.is_empty()),
