@@ -30,7 +30,7 @@ pub use tally::{Call, Counts, Failed, Failure, Marks, MethodTally, PostTally, St
 pub use tally::{ToolTally, Tries};
 
 /// Changes whenever a row or a key does, or what they are derived from.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// A run: all that listing and filtering need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -168,6 +168,9 @@ pub struct PartRow {
     pub turns: Vec<TurnRow>,
     /// What is counted in it. It has one server.
     pub tally: Tally,
+    /// Whether that is kept in the row of its run alone, which has no other part: the same is
+    /// not kept twice.
+    pub in_run: bool,
 }
 
 /// How far the journal of a process was read.
@@ -207,6 +210,26 @@ pub struct FileRow {
     pub length: u64,
     /// When it was changed, in nanoseconds since 1970; 0 where that is not known.
     pub changed: u64,
+}
+
+/// Where the row of a run is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NameRow {
+    /// Its workspace.
+    pub workspace: String,
+    /// When it began, in nanoseconds since 1970.
+    pub started: u64,
+    /// Its id.
+    #[serde(with = "compact::run")]
+    pub run: RunId,
+}
+
+impl NameRow {
+    /// The key of the run.
+    #[must_use]
+    pub fn key(&self) -> Vec<u8> {
+        crate::keys::run(&self.workspace, self.started, self.run)
+    }
 }
 
 /// A part among those that a key joins.
