@@ -28,6 +28,9 @@ pub mod kind {
     pub const RUN: u8 = b'R';
     /// Other ids of runs.
     pub const ALIAS: u8 = b'L';
+    /// Kinds of which the keys that are written at a time are near to each other: they are in
+    /// the order of time.
+    pub const IN_TIME: &[u8] = &[RUN, SESSION, PROCESS, MEMBER];
     /// Sessions.
     pub const SESSION: u8 = b'S';
     /// Processes: how far their journals were read.

@@ -8,14 +8,12 @@
 //! part ([`Tally`]) is summed up for a run, so the order in which sessions become known does
 //! not matter.
 //!
-//! - `pack`: rows as few bytes
 //! - [`key`]: what joins parts to runs
 //! - [`tally`]: what is counted, per tool and in all
 //! - [`sketch`]: durations, as many as there are, in little room
 
 pub mod compact;
 pub mod key;
-mod pack;
 pub mod sketch;
 pub mod tally;
 
@@ -254,11 +252,11 @@ pub struct VersionRow {
 #[must_use]
 pub fn encode<T: Serialize>(row: &T) -> Vec<u8> {
     // Fails for sequences of unknown length only, which no row has.
-    pack::pack(&postcard::to_stdvec(row).unwrap_or_default())
+    postcard::to_stdvec(row).unwrap_or_default()
 }
 
 /// The row that these bytes are; none where they are none of this version.
 #[must_use]
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    postcard::from_bytes(&pack::unpack(bytes)?).ok()
+    postcard::from_bytes(bytes).ok()
 }
