@@ -100,7 +100,10 @@ fn index(folder: &Path, parts: &mut Parts) -> Result<()> {
     parts.add("index: on the disk", usize::try_from(all)?);
     Sled::open(folder, CACHE)?.scan(&[], None, &mut |key, value| {
         let kind = char::from(key.first().copied().unwrap_or(b'?'));
-        parts.add(&format!("index: rows {kind} as they are"), key.len() + value.len());
+        parts.add(
+            &format!("index: rows {kind} as they are"),
+            key.len() + value.len(),
+        );
         true
     })?;
     Ok(())

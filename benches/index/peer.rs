@@ -98,7 +98,11 @@ fn questions(program: &Path, folder: &Path, theirs: &str, ours: &str) -> Vec<Que
         }
     };
     let of = |what, command: &str| {
-        question(what, &format!("{command} {theirs}"), &format!("{command} {ours}"))
+        question(
+            what,
+            &format!("{command} {theirs}"),
+            &format!("{command} {ours}"),
+        )
     };
     vec![
         question("list all", "list", "runs -n 0"),

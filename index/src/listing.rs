@@ -414,12 +414,7 @@ impl Local {
         Ok(found)
     }
 
-    fn row(
-        &self,
-        workspace: &str,
-        started: u64,
-        run: RunId,
-    ) -> Result<Option<RunRow>, RunsError> {
+    fn row(&self, workspace: &str, started: u64, run: RunId) -> Result<Option<RunRow>, RunsError> {
         let row = self.engine().get(&keys::run(workspace, started, run))?;
         Ok(row.as_deref().and_then(rows::decode))
     }

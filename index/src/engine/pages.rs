@@ -17,9 +17,10 @@ use std::collections::BTreeMap;
 pub(super) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A page that has more bytes than this, and more than one row, becomes several of …
-const MOST: usize = 48 << 10;
-/// … about so many bytes.
-const USUAL: usize = 32 << 10;
+const MOST: usize = 12 << 10;
+/// … about so many bytes. sled keeps up to 16 of them together and writes them anew together: of
+/// larger pages that becomes more than is gained.
+const USUAL: usize = 8 << 10;
 /// Before each row stand the lengths of key and value.
 const LENGTHS: usize = 8;
 
@@ -80,7 +81,10 @@ pub(super) fn pages(under: &[u8], rows: &Rows) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut under = under.to_vec();
     for (key, value) in rows {
         if !page.is_empty() && page.len() + size((key, value)) > most {
-            pages.push((std::mem::replace(&mut under, key.clone()), pack::pack(&page)));
+            pages.push((
+                std::mem::replace(&mut under, key.clone()),
+                pack::pack(&page),
+            ));
             page.clear();
         }
         for part in [key, value] {
@@ -110,7 +114,7 @@ mod tests {
         }
         rows.insert(7_u32.to_be_bytes().to_vec(), vec![1; 2 * MOST]);
         let pages = pages(b"", &rows);
-        assert!(pages.len() > 4 && pages[0].0.is_empty());
+        assert!(pages.len() > 9 && pages[0].0.is_empty());
         let mut all = Rows::new();
         for (under, kept) in &pages {
             let page = Page::read(kept).unwrap();

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Mutex, Once, PoisonError};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How much of the tree is kept in memory by default, in bytes. With a smaller one a process
@@ -29,8 +29,9 @@ pub const CACHE: u64 = 64 << 20;
 /// 770 MiB (1,860 MiB without that thread), and one of 180 MiB with this.
 const UNFLUSHED: usize = 256 << 10;
 /// What is written together, in bytes. sled writes all of a piece anew when half of it is of no
-/// use any more: smaller ones than its default are so sooner.
-const SEGMENT: usize = 128 << 10;
+/// use any more: smaller ones than its default are so sooner. But what is larger than half of a
+/// piece gets a file of its own, and many of these are never removed: 16 pages have to be smaller.
+const SEGMENT: usize = 256 << 10;
 /// How long sled's own lock is waited for: threads of one that was just closed, in this
 /// process or in one that was killed, hold it for a moment longer.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -104,7 +105,12 @@ impl Sled {
 
     /// The page that a row of this kind is in if it is there at all, with its key.
     fn page(&self, kind: u8, key: &[u8]) -> Result<Option<(sled::IVec, sled::IVec)>, EngineError> {
-        guarded(|| self.db.range([kind].as_slice()..=key).next_back().transpose())
+        guarded(|| {
+            self.db
+                .range([kind].as_slice()..=key)
+                .next_back()
+                .transpose()
+        })
     }
 
     /// Where the page after the one under this key begins, if there is one of its kind.
@@ -172,7 +178,9 @@ impl Engine for Sled {
             Some(kind) => self.page(kind, first)?,
             None => None,
         };
-        let from = page.as_ref().map_or(begin, |(under, _)| Bound::Included(under));
+        let from = page
+            .as_ref()
+            .map_or(begin, |(under, _)| Bound::Included(under));
         let mut entries = self.db.range::<&[u8], _>((from, Bound::Unbounded));
         // The last one of a page: what comes again where the page was parted meanwhile.
         let mut last: Option<Vec<u8>> = None;

@@ -25,11 +25,18 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    pub(super) fn row<T: serde::de::DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, EngineError> {
+    pub(super) fn row<T: serde::de::DeserializeOwned>(
+        &self,
+        key: &[u8],
+    ) -> Result<Option<T>, EngineError> {
         Ok(self.get(key)?.and_then(|row| decode(&row)))
     }
 
-    pub(super) fn scan(&self, prefix: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Result<(), EngineError> {
+    pub(super) fn scan(
+        &self,
+        prefix: &[u8],
+        mut each: impl FnMut(&[u8], &[u8]),
+    ) -> Result<(), EngineError> {
         let changed: BTreeSet<&Vec<u8>> = self
             .changes
             .range(prefix.to_vec()..)

@@ -234,7 +234,9 @@ pub fn encode(envelope: &Envelope, payload: &[u8], out: &mut Vec<u8>) {
 fn put_header_length(start: usize, at: usize, out: &mut Vec<u8>) {
     let without = out.len() - start;
     // As many bytes as it takes, its own among them.
-    let own = (1..).find(|own| (without + own) >> (7 * own) == 0).unwrap_or(1);
+    let own = (1..)
+        .find(|own| (without + own) >> (7 * own) == 0)
+        .unwrap_or(1);
     let mut length = Vec::with_capacity(own);
     varint::put((without + own) as u64, &mut length);
     out.splice(at..at, length);
@@ -504,7 +506,9 @@ pub(crate) mod tests {
     #[test]
     fn an_older_reader_skips_what_a_newer_version_added() {
         let mut newer = encoded(&envelope(1), b"");
-        let at = newer.iter().rposition(|&byte| usize::from(byte) == newer.len());
+        let at = newer
+            .iter()
+            .rposition(|&byte| usize::from(byte) == newer.len());
         newer[at.unwrap()] += 8;
         newer[16] = 200;
         newer.extend_from_slice(&[1; 8]);

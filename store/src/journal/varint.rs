@@ -104,7 +104,10 @@ mod tests {
     fn what_is_no_number_is_told() {
         assert_eq!(Reader::at(&[0x80; 3], 0).number(), Err(NoNumber::Cut));
         assert_eq!(Reader::at(&[0x80; 11], 0).number(), Err(NoNumber::TooLong));
-        assert_eq!(Reader::at(&[0xff, 0xff, 0xff, 0xff, 0x1f], 0).narrow(), Err(NoNumber::TooLong));
+        assert_eq!(
+            Reader::at(&[0xff, 0xff, 0xff, 0xff, 0x1f], 0).narrow(),
+            Err(NoNumber::TooLong)
+        );
         assert_eq!(Reader::at(&[1], 9).number(), Err(NoNumber::Cut));
     }
 }
