@@ -26,8 +26,6 @@ const OUR_TURNS: usize = 15;
 
 /// Where that is installed, below the checkout.
 const INSTALLED: &str = "target/bench-peer/bin/agent-strace";
-/// A word that is in some of the sessions: the name of a tool.
-const WORD: &str = "describe_table";
 
 /// A question, in both programs' words.
 struct Question {
@@ -105,7 +103,7 @@ fn questions(program: &Path, folder: &Path, theirs: &str, ours: &str) -> Vec<Que
         )
     };
     vec![
-        question("list all", "list", "runs -n 0"),
+        question("list all, ours the newest 20", "list", "runs"),
         question("list failed", "list", "runs --failed -n 0"),
         question(
             "show one",
@@ -117,12 +115,12 @@ fn questions(program: &Path, folder: &Path, theirs: &str, ours: &str) -> Vec<Que
         question("stats of all", "dashboard", "stats"),
         Question {
             what: "search a word",
-            theirs: ["grep", "-rlF", WORD]
+            theirs: ["grep", "-rlF", strace::RARE.0]
                 .map(Into::into)
                 .into_iter()
                 .chain([folder.into()])
                 .collect(),
-            ours: words(&format!("search {WORD} -n 0")),
+            ours: words(&format!("search {} -n 0", strace::RARE.0)),
         },
     ]
 }
