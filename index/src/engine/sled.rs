@@ -1,6 +1,6 @@
 //! Rows in sled: one tree, so that a batch is atomic whatever kinds of rows are in it.
 //!
-//! What sled keeps on the disk and in memory is two to two and a half times what it is given, so
+//! What sled keeps on the disk and in memory is two to three times what it is given, so
 //! rows of some kinds are gathered in pages (`pages`). Kinds whose keys are all over the place
 //! are not: each change would write a whole page.
 //!
