@@ -7,8 +7,8 @@
 //! - [`sections`], [`options`], [`scale`]: what can be asked for
 //! - [`generate`]: the store
 //! - [`place`]: where it is, and the program that asks it
-//! - [`reading`], [`indexing`], [`questions`], [`peer`]: the sections; [`strace`]: what the peer
-//!   reads
+//! - [`reading`], [`indexing`], [`parts`], [`questions`], [`peer`]: the sections; [`strace`]: what
+//!   the peer reads
 //! - [`process`]: what processes use
 //! - [`report`], [`verdict`], [`stats`]: what is printed
 //!
@@ -26,6 +26,8 @@ mod generate;
 mod indexing;
 #[path = "common/options.rs"]
 mod options;
+#[path = "index/parts.rs"]
+mod parts;
 #[path = "index/peer.rs"]
 mod peer;
 #[path = "index/place.rs"]
@@ -114,6 +116,7 @@ fn measure(section: Section, place: &Place, there: &There) -> Result<Vec<Measure
     match section {
         Section::Reading => reading::run(place, there),
         Section::Indexing => indexing::run(place, there),
+        Section::Parts => parts::run(place, there),
         Section::Cold => questions::cold(place, there),
         Section::Owner => questions::owner(place, there),
         // That has a store of its own.

@@ -213,7 +213,7 @@ fn transcripts_of_claude_code_come_in_from_its_folder() {
     let folder = home.at("home/.claude/projects/-home-x-app");
     fs::create_dir_all(&folder).unwrap();
     let session = "0b8e5a52-1111-4222-8333-944444444444";
-    let entry = |kind: &str, second: u32, message: serde_json::Value| {
+    let entry = |kind: &str, second: u32, message: Value| {
         json!({"type": kind, "uuid": format!("u{second}"), "sessionId": session, "version": "2.1.332",
             "cwd": "/home/x/app", "timestamp": format!("2026-11-30T12:00:{second:02}.250Z"), "message": message})
         .to_string()
@@ -427,7 +427,7 @@ fn sessions_of_copilot_come_in_from_its_folder() {
 #[test]
 fn recordings_of_agenttrace_vcr_come_in() {
     let home = Home::new();
-    let event = |sequence: u32, kind: &str, call: Option<&str>, rest: serde_json::Value| {
+    let event = |sequence: u32, kind: &str, call: Option<&str>, rest: Value| {
         let mut event = json!({"sequence": sequence, "event_type": kind, "call_id": call,
             "tool_name": null, "arguments": null, "response": null, "duration_ms": null});
         for (name, value) in rest.as_object().unwrap() {
@@ -476,7 +476,7 @@ fn recordings_of_agenttrace_vcr_come_in() {
 #[test]
 fn what_other_commands_of_agent_strace_print_comes_in_too() {
     let home = Home::new();
-    let events: Vec<serde_json::Value> = EVENTS
+    let events: Vec<Value> = EVENTS
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();

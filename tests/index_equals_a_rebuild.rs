@@ -121,7 +121,15 @@ fn check(home: &Home, engine: &dyn Engine, sessions: usize, round: u32) {
     assert_eq!(rows.len(), sessions, "round {round}");
     let mut slices = 0;
     let count = &mut |_: &[u8], row: &[u8]| {
-        slices += decode::<RunRow>(row).unwrap().slices.len();
+        let run = decode::<RunRow>(row).unwrap();
+        slices += run.slices.len();
+        for slice in run.slices {
+            let row = rows.iter_mut().find(|row| row.id == slice.session);
+            let part = &mut row.unwrap().parts[slice.part as usize];
+            if part.in_run {
+                part.tally = run.tally.clone();
+            }
+        }
         true
     };
     engine.scan(&[kind::RUN], None, count).unwrap();

@@ -1,7 +1,10 @@
-//! The same questions to agent-strace, on the same sessions.
+//! The same questions to agent-strace, on the same sessions, which we import.
+//!
+//! `benches/index/install-peer` installs it. It has no question for failed sessions or for a word:
+//! its list names the errors of each session, and its folder can be searched with `grep`.
 
 use crate::Result;
-use crate::place::{Place, Ran};
+use crate::place::{Place, Ran, disk_use};
 use crate::reading::count;
 use crate::report::{Goal, Measured};
 use crate::scale::Scale;
@@ -21,10 +24,14 @@ const EVENTS: usize = 60;
 const THEIR_TURNS: usize = 3;
 const OUR_TURNS: usize = 15;
 
+/// Where that is installed, below the checkout.
+const INSTALLED: &str = "target/bench-peer/bin/agent-strace";
+
 /// A question, in both programs' words.
 struct Question {
     what: &'static str,
-    theirs: Vec<String>,
+    /// The program, and what it is told.
+    theirs: Vec<OsString>,
     ours: Vec<String>,
 }
 
@@ -36,8 +43,9 @@ struct Took {
 
 /// None where the peer is not installed.
 pub(crate) fn run(scale: &Scale) -> Result<Option<Vec<Measured>>> {
-    if ran(Command::new("agent-strace").arg("--version")).is_err() {
-        eprintln!("skipped: peer: no agent-strace on the path (pip install agent-strace==0.103.0)");
+    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join(INSTALLED);
+    if ran(Command::new(&installed).arg("--version")).is_err() {
+        eprintln!("skipped: peer: no {INSTALLED} (benches/index/install-peer makes it)");
         return Ok(None);
     }
     let place = Place::empty(scale)?;
@@ -48,70 +56,102 @@ pub(crate) fn run(scale: &Scale) -> Result<Option<Vec<Measured>>> {
     let listed = place.run(["runs", "-n", "0", "--format", "jsonl"])?.out;
     let newest: Value = serde_json::from_str(listed.lines().next().ok_or("no runs")?)?;
     let ours = newest["run"].as_str().unwrap_or_default().to_owned();
-    let mut lines = vec![Measured {
-        what: "importing all its sessions, ms".into(),
-        goal: Goal::None,
-        value: imported.milliseconds(),
-        detail: format!("{SESSIONS} sessions of {EVENTS} events"),
-        recorded: count("runs", listed.lines().count() as u64, SESSIONS as u64),
-        gaps_allowed: false,
-    }];
-    let theirs = ids.last().ok_or("no sessions")?;
-    for question in questions(theirs, &ours) {
-        lines.push(compare(&place, &folder, &question)?);
+    let (_, store) = disk_use(place.store().root())?;
+    let (_, theirs) = disk_use(&folder)?;
+    let all = count("runs", listed.lines().count() as u64, SESSIONS as u64);
+    let mut lines = vec![
+        Measured {
+            what: "importing all its sessions, ms".into(),
+            goal: Goal::None,
+            value: imported.milliseconds(),
+            detail: format!("{SESSIONS} sessions of {EVENTS} events"),
+            recorded: all.clone(),
+            gaps_allowed: false,
+        },
+        Measured {
+            what: "disk: agent-strace's folder, × our store with its index".into(),
+            goal: Goal::None,
+            value: theirs as f64 / store as f64,
+            detail: format!("MB: {:.1}, {:.1}", theirs as f64 / 1e6, store as f64 / 1e6),
+            recorded: all,
+            gaps_allowed: false,
+        },
+    ];
+    let newest = ids.last().ok_or("no sessions")?;
+    for question in questions(&installed, &folder, newest, &ours) {
+        lines.push(compare(&place, &question)?);
     }
     Ok(Some(lines))
 }
 
-fn questions(theirs: &str, ours: &str) -> Vec<Question> {
-    let words = |line: &str| line.split(' ').map(Into::into).collect();
-    let question = |what, theirs: &str, ours: &str| Question {
-        what,
-        theirs: words(theirs),
-        ours: words(ours),
+fn questions(program: &Path, folder: &Path, theirs: &str, ours: &str) -> Vec<Question> {
+    let words = |line: &str| -> Vec<String> { line.split(' ').map(Into::into).collect() };
+    let question = |what, theirs: &str, ours: &str| {
+        let mut command: Vec<OsString> = vec![program.into(), "--trace-dir".into(), folder.into()];
+        command.extend(words(theirs).into_iter().map(Into::into));
+        Question {
+            what,
+            theirs: command,
+            ours: words(ours),
+        }
+    };
+    let of = |what, command: &str| {
+        question(
+            what,
+            &format!("{command} {theirs}"),
+            &format!("{command} {ours}"),
+        )
     };
     vec![
-        question("list", "list", "runs"),
+        question("list all, ours the newest 20", "list", "runs"),
+        question("list failed", "list", "runs --failed -n 0"),
         question(
-            "replay",
+            "show one",
             &format!("replay {theirs}"),
             &format!("show {ours}"),
         ),
-        question(
-            "explain",
-            &format!("explain {theirs}"),
-            &format!("explain {ours}"),
-        ),
-        question(
-            "timeline",
-            &format!("timeline {theirs}"),
-            &format!("timeline {ours}"),
-        ),
-        question("tree", &format!("tree {theirs}"), &format!("tree {ours}")),
-        question("dashboard", "dashboard", "stats"),
+        of("explain one", "explain"),
+        of("timeline of one", "timeline"),
+        question("stats of all", "dashboard", "stats"),
+        Question {
+            what: "search a word",
+            theirs: ["grep", "-rlF", strace::RARE.0]
+                .map(Into::into)
+                .into_iter()
+                .chain([folder.into()])
+                .collect(),
+            ours: words(&format!("search {} -n 0", strace::RARE.0)),
+        },
     ]
 }
 
-fn compare(place: &Place, folder: &Path, question: &Question) -> Result<Measured> {
+fn compare(place: &Place, question: &Question) -> Result<Measured> {
+    let (program, told) = question.theirs.split_first().ok_or("no program")?;
     let theirs = take(THEIR_TURNS, || {
-        let mut command = Command::new("agent-strace");
-        command
-            .arg("--trace-dir")
-            .arg(folder)
-            .args(&question.theirs)
-            .env("DO_NOT_TRACK", "1");
+        let mut command = Command::new(program);
+        command.args(told).env("DO_NOT_TRACK", "1");
         ran(&mut command)
     })?;
     let ours = take(OUR_TURNS, || {
         place.run(&question.ours).map(|ran: Ran| ran.out)
     })?;
+    let program = Path::new(program).file_name().unwrap_or_default();
+    let word = match told.get(2) {
+        Some(word) if program == "agent-strace" => word.to_string_lossy().into_owned(),
+        _ => String::new(),
+    };
     Ok(Measured {
-        what: format!("{}: agent-strace's wall time, × ours", question.what),
+        what: format!("{}: their wall time, × ours", question.what),
         goal: Goal::None,
         value: theirs.wall / ours.wall,
         detail: format!(
             "ms, wall (processor): `{}` {:.1} ({:.1}), `{}` {:.1} ({:.1})",
-            question.theirs[0], theirs.wall, theirs.cpu, question.ours[0], ours.wall, ours.cpu
+            format!("{} {word}", program.to_string_lossy()).trim_end(),
+            theirs.wall,
+            theirs.cpu,
+            question.ours.join(" "),
+            ours.wall,
+            ours.cpu
         ),
         recorded: Recorded::All,
         gaps_allowed: false,

@@ -15,6 +15,8 @@ use std::path::Path;
 /// The first session begins at this second since 1970: 2026-10-01.
 const BEGINNING: f64 = 1_790_812_800.0;
 const APART: f64 = 1_200.0;
+/// A word that is in the prompt of one of so many sessions.
+pub(crate) const RARE: (&str, usize) = ("heliotrope", 128);
 
 /// Writes so many sessions of so many events into a folder. Returns their ids, oldest first.
 pub(crate) fn write(
@@ -41,7 +43,7 @@ pub(crate) fn write(
         };
         session.id = format!("{:016x}", session.random.next());
         let started = session.now;
-        session.fill(events);
+        session.fill(events, number % RARE.1 == 0);
         let place = folder.join(&session.id);
         fs::create_dir_all(&place)?;
         fs::write(place.join("events.ndjson"), &session.lines)?;
@@ -74,10 +76,11 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn fill(&mut self, events: usize) {
+    fn fill(&mut self, events: usize, is_rare: bool) {
         let begin = json!({"command": ["npx", "-y", "@modelcontextprotocol/server-everything"]});
         self.event("session_start", json!({}), begin);
-        let prompt = json!({"prompt": self.prose(160)});
+        let word = if is_rare { RARE.0 } else { "" };
+        let prompt = json!({"prompt": format!("{} {word}", self.prose(160))});
         self.event("user_prompt", json!({}), prompt);
         while self.events() + 4 <= events {
             self.call();

@@ -5,9 +5,11 @@
 //! in the same batch as the rows that it covers.
 //!
 //! - [`memory`]: a map, for tests
-//! - [`sled`]: on the disk
+//! - [`sled`]: on the disk; `pages`, `pack`: in less room
 
 pub mod memory;
+mod pack;
+mod pages;
 pub mod sled;
 
 use std::io;

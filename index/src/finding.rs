@@ -6,7 +6,7 @@ use crate::keys;
 use crate::listing::{Listed, Projects};
 use crate::local::Local;
 use crate::opening::{self, SessionFiles};
-use crate::rows::{self, RunRow};
+use crate::rows::{self, NameRow, RunRow};
 use crate::runs::RunsError;
 use agent_trace_model::RunId;
 use serde::{Deserialize, Serialize};
@@ -32,13 +32,10 @@ impl Local {
         projects: &Projects,
         name: &str,
     ) -> Result<Found, RunsError> {
-        let id = match name {
+        let row = match name {
             "latest" => self.latest(workspace, projects)?.ok_or(RunsError::Empty)?,
             _ => self.by_prefix(workspace, projects, name)?,
         };
-        let row = self.engine().get(&keys::run(workspace, id))?;
-        let row: Option<RunRow> = row.as_deref().and_then(rows::decode);
-        let row = row.ok_or_else(|| RunsError::NotFound(name.to_owned()))?;
         let files = opening::files(&**self.engine(), &row)?;
         let run = self.listed(row);
         let mut found = Found { run, files };
@@ -47,30 +44,19 @@ impl Local {
     }
 
     /// The newest run that is no probe; of probes alone the newest of them.
-    fn latest(&self, workspace: &str, projects: &Projects) -> Result<Option<RunId>, RunsError> {
-        let prefix = keys::times_of(workspace);
-        let (mut after, mut probe): (Option<Vec<u8>>, _) = (None, None);
-        loop {
-            let mut found = None;
-            self.engine()
-                .scan(&prefix, after.as_deref(), &mut |key, _| {
-                    found = Some(key.to_vec());
-                    false
-                })?;
-            let Some(key) = found else {
-                return Ok(probe);
-            };
-            if let Some((_, run)) = keys::run_at(&prefix, &key) {
-                let row = self.engine().get(&keys::run(workspace, run))?;
-                let row: Option<RunRow> = row.as_deref().and_then(rows::decode);
+    fn latest(&self, workspace: &str, projects: &Projects) -> Result<Option<RunRow>, RunsError> {
+        let (mut found, mut probe) = (None, None);
+        self.engine()
+            .scan(&keys::runs_of(workspace), None, &mut |_, row| {
+                let row: Option<RunRow> = rows::decode(row);
                 match row.filter(|row| projects.include(row.project.as_deref())) {
-                    Some(row) if !row.probe => return Ok(Some(run)),
-                    Some(_) => drop(probe.get_or_insert(run)),
+                    Some(row) if !row.probe => found = Some(row),
+                    Some(row) => drop(probe.get_or_insert(row)),
                     None => {}
                 }
-            }
-            after = Some(key);
-        }
+                found.is_none()
+            })?;
+        Ok(found.or(probe))
     }
 
     fn by_prefix(
@@ -78,51 +64,34 @@ impl Local {
         workspace: &str,
         projects: &Projects,
         name: &str,
-    ) -> Result<RunId, RunsError> {
+    ) -> Result<RunRow, RunsError> {
         let digits = name.to_ascii_lowercase().replace('-', "");
         let unknown = || RunsError::NotFound(name.to_owned());
         if digits.len() < SHORTEST || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(unknown());
         }
         let mut found = BTreeSet::new();
-        let mut take = |id: RunId, run: RunId| {
-            if id.to_string().starts_with(&digits) {
-                found.insert(run);
+        let prefix = keys::aliases_of(&bytes_of(&digits));
+        self.engine().scan(&prefix, None, &mut |key, value| {
+            let name: Option<NameRow> = rows::decode(value);
+            let id = key.get(1..).and_then(id);
+            if let (Some(name), Some(id)) = (name, id)
+                && name.workspace == workspace
+                && id.to_string().starts_with(&digits)
+            {
+                found.insert(name);
             }
             found.len() < 1_000
-        };
-        let begin = bytes_of(&digits);
-        let runs = keys::runs_of(workspace);
-        let prefix = [&runs[..], &begin].concat();
-        self.engine().scan(&prefix, None, &mut |key, _| {
-            let id = key.get(runs.len()..).and_then(id);
-            id.is_none_or(|id| take(id, id))
         })?;
-        let prefix = keys::aliases_of(&begin);
-        self.engine().scan(&prefix, None, &mut |key, value| {
-            let of: Option<(String, [u8; 16])> = rows::decode(value);
-            let alias = key.get(1..).and_then(id);
-            match (of, alias) {
-                (Some((of, run)), Some(alias)) if of == workspace => {
-                    take(alias, RunId::from_bytes(run))
-                }
-                _ => true,
-            }
-        })?;
-        if *projects != Projects::All {
-            // Not even how many there are of others is told.
-            let mut own = BTreeSet::new();
-            for run in found {
-                let row = self.engine().get(&keys::run(workspace, run))?;
-                let row: Option<RunRow> = row.as_deref().and_then(rows::decode);
-                if row.is_some_and(|row| projects.include(row.project.as_deref())) {
-                    own.insert(run);
-                }
-            }
-            found = own;
+        let mut rows = Vec::new();
+        // Not even how many there are of others is told.
+        for name in &found {
+            let row = self.engine().get(&name.key())?;
+            let row: Option<RunRow> = row.as_deref().and_then(rows::decode);
+            rows.extend(row.filter(|row| projects.include(row.project.as_deref())));
         }
-        match (found.len(), found.pop_first()) {
-            (1, Some(run)) => Ok(run),
+        match (rows.len(), rows.pop()) {
+            (1, Some(row)) => Ok(row),
             (0, _) | (_, None) => Err(unknown()),
             (count, _) => Err(RunsError::Ambiguous {
                 name: name.to_owned(),

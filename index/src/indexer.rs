@@ -17,6 +17,7 @@
 pub mod events;
 mod files;
 mod growing;
+mod overlay;
 pub mod verify;
 mod write;
 

@@ -6,15 +6,14 @@
 //!
 //! ```text
 //! V                                          schema version and settings that rows depend on
-//! R workspace 0 run                          RunRow
-//! T workspace 0 !started run                 ()            runs, newest first
+//! R workspace 0 !started run                 RunRow        newest first
 //! A workspace 0 task(16) !started run        ()            runs of a task, newest first
-//! L id                                       (workspace, run): its own id, and the others
-//!                                            that it goes by
+//! L id                                       NameRow: its own id, and the others that it
+//!                                            goes by
 //! S process ordinal                          SessionRow
 //! P process                                  ProcessRow
 //! K workspace 0 key(16) process ordinal part KeyRow        parts of sessions by what joins them
-//! M process ordinal part                     (workspace, run): which run a part belongs to
+//! M process ordinal part                     NameRow: which run a part belongs to
 //! D folder                                   when it was changed when it was read
 //! U process                                  why files of it cannot be read, where any cannot
 //! ```
@@ -26,14 +25,15 @@ use agent_trace_model::{ProcessId, RunId, SessionId};
 pub mod kind {
     /// What the rows were made by.
     pub const VERSION: u8 = b'V';
-    /// Runs.
-    pub const RUN: u8 = b'R';
     /// Runs by the time when they began, newest first.
-    pub const TIME: u8 = b'T';
+    pub const RUN: u8 = b'R';
     /// Runs of a task by the time when they began, newest first.
     pub const TASK: u8 = b'A';
     /// Other ids of runs.
     pub const ALIAS: u8 = b'L';
+    /// Kinds of which the keys that are written at a time are near to each other: they are in
+    /// the order of time.
+    pub const IN_TIME: &[u8] = &[RUN, SESSION, PROCESS, MEMBER];
     /// Sessions.
     pub const SESSION: u8 = b'S';
     /// Processes: how far their journals were read.
@@ -54,41 +54,17 @@ pub fn version() -> Vec<u8> {
     vec![kind::VERSION]
 }
 
-/// The prefix of all runs of a workspace, in the order of their ids.
+/// The prefix of all runs of a workspace, the newest first.
 #[must_use]
 pub fn runs_of(workspace: &str) -> Vec<u8> {
     of_workspace(kind::RUN, workspace)
 }
 
-/// The key of a run.
+/// The key of a run, by the time when it began: newer ones come first. So runs are written, as
+/// they are read, beside those of the same time: of an ordered tree few places change.
 #[must_use]
-pub fn run(workspace: &str, run: RunId) -> Vec<u8> {
+pub fn run(workspace: &str, started: u64, run: RunId) -> Vec<u8> {
     let mut key = runs_of(workspace);
-    key.extend_from_slice(run.as_bytes());
-    key
-}
-
-/// The workspace and the run in the key of a run.
-#[must_use]
-pub fn run_in(key: &[u8]) -> Option<(String, RunId)> {
-    let (run, rest) = key
-        .split_last_chunk::<16>()
-        .map(|(rest, run)| (run, rest))?;
-    let workspace = rest.strip_prefix(&[kind::RUN])?.strip_suffix(&[0])?;
-    let workspace = str::from_utf8(workspace).ok()?.to_owned();
-    Some((workspace, RunId::from_bytes(*run)))
-}
-
-/// The prefix of a workspace's runs by time.
-#[must_use]
-pub fn times_of(workspace: &str) -> Vec<u8> {
-    of_workspace(kind::TIME, workspace)
-}
-
-/// The key under which a run stands by the time when it began: newer ones come first.
-#[must_use]
-pub fn time(workspace: &str, started: u64, run: RunId) -> Vec<u8> {
-    let mut key = times_of(workspace);
     key.extend_from_slice(&(!started).to_be_bytes());
     key.extend_from_slice(run.as_bytes());
     key
@@ -96,7 +72,7 @@ pub fn time(workspace: &str, started: u64, run: RunId) -> Vec<u8> {
 
 /// The prefix of the runs of a task by time.
 #[must_use]
-pub fn times_in_task(workspace: &str, task: &str) -> Vec<u8> {
+pub fn runs_of_task(workspace: &str, task: &str) -> Vec<u8> {
     let mut key = of_workspace(kind::TASK, workspace);
     key.extend_from_slice(&blake3::hash(task.as_bytes()).as_bytes()[..16]);
     key
@@ -104,19 +80,30 @@ pub fn times_in_task(workspace: &str, task: &str) -> Vec<u8> {
 
 /// The key under which a run stands among those of its task: newer ones come first.
 #[must_use]
-pub fn time_in_task(workspace: &str, task: &str, started: u64, run: RunId) -> Vec<u8> {
-    let mut key = times_in_task(workspace, task);
+pub fn run_of_task(workspace: &str, task: &str, started: u64, run: RunId) -> Vec<u8> {
+    let mut key = runs_of_task(workspace, task);
     key.extend_from_slice(&(!started).to_be_bytes());
     key.extend_from_slice(run.as_bytes());
     key
 }
 
-/// When a run began and which it is, by its key below [`times_of`] or [`times_in_task`].
+/// When a run began and which it is, by its key below [`runs_of_task`].
 #[must_use]
-pub fn run_at(prefix: &[u8], key: &[u8]) -> Option<(u64, RunId)> {
+pub fn run_in_task(prefix: &[u8], key: &[u8]) -> Option<(u64, RunId)> {
     let (started, run) = key.get(prefix.len()..)?.split_first_chunk::<8>()?;
     let run = RunId::from_bytes(run.try_into().ok()?);
     Some((!u64::from_be_bytes(*started), run))
+}
+
+/// The workspace, when it began, and which run it is, by the key of a run.
+#[must_use]
+pub fn run_in(key: &[u8]) -> Option<(String, u64, RunId)> {
+    let (rest, run) = key.split_last_chunk::<16>()?;
+    let (rest, started) = rest.split_last_chunk::<8>()?;
+    let workspace = rest.strip_prefix(&[kind::RUN])?.strip_suffix(&[0])?;
+    let workspace = str::from_utf8(workspace).ok()?.to_owned();
+    let started = !u64::from_be_bytes(*started);
+    Some((workspace, started, RunId::from_bytes(*run)))
 }
 
 /// The prefix of the ids that runs also go by, and that begin with these bytes.
@@ -211,7 +198,7 @@ pub fn process_in(key: &[u8]) -> Option<ProcessId> {
     Some(ProcessId::from_bytes(*id))
 }
 
-/// The run at the end of a key of [`run`] or [`time`].
+/// The run at the end of a key of [`run`].
 #[must_use]
 pub fn run_at_end(key: &[u8]) -> Option<RunId> {
     let (_, id) = key.split_last_chunk::<16>()?;
@@ -243,20 +230,21 @@ mod tests {
 
     #[test]
     fn newer_runs_come_first_and_workspaces_do_not_mix() {
-        let run = RunId::from_bytes([7; 16]);
-        assert!(time("a", 2, run) < time("a", 1, run));
-        assert!(!time("ab", 2, run).starts_with(&times_of("a")));
-        assert_eq!(run_at_end(&time("a", 2, run)), Some(run));
+        let id = RunId::from_bytes([7; 16]);
+        assert!(run("a", 2, id) < run("a", 1, id));
+        assert!(!run("ab", 2, id).starts_with(&runs_of("a")));
+        assert_eq!(run_at_end(&run("a", 2, id)), Some(id));
+        assert_eq!(run_in(&run("a", 2, id)), Some(("a".into(), 2, id)));
     }
 
     #[test]
     fn tasks_do_not_mix() {
         let run = RunId::from_bytes([7; 16]);
-        let prefix = times_in_task("w", "a");
-        let key = time_in_task("w", "a", 5, run);
-        assert_eq!(run_at(&prefix, &key), Some((5, run)));
-        assert!(!time_in_task("w", "b", 5, run).starts_with(&prefix));
-        assert!(!time_in_task("v", "a", 5, run).starts_with(&prefix));
+        let prefix = runs_of_task("w", "a");
+        let key = run_of_task("w", "a", 5, run);
+        assert_eq!(run_in_task(&prefix, &key), Some((5, run)));
+        assert!(!run_of_task("w", "b", 5, run).starts_with(&prefix));
+        assert!(!run_of_task("v", "a", 5, run).starts_with(&prefix));
     }
 
     #[test]

@@ -351,7 +351,7 @@ impl Local {
                     Some(of_these) => of_these,
                     // More names than are kept.
                     None => self
-                        .row(&query.workspace, run)?
+                        .row(&query.workspace, started, run)?
                         .is_some_and(|row| query.projects.include(row.project.as_deref())),
                 };
                 let counts = of_these && (query.probes || !entry.probe);
@@ -364,7 +364,7 @@ impl Local {
                 let verdict = self.verdict([run].into_iter().chain(entry.aliases()));
                 let facts = table.facts((started, run, entry), verdict);
                 if let Some(sure) = asked.ask(&facts)
-                    && let Some(row) = self.row(&query.workspace, run)?
+                    && let Some(row) = self.row(&query.workspace, started, run)?
                 {
                     looked.push((
                         at,
@@ -378,14 +378,13 @@ impl Local {
             return Ok((looked, more));
         }
         let mut names = Names::default();
-        for (started, run) in self.block(query, *cursor, block, &mut more)? {
+        for (started, run, row) in self.block(query, *cursor, block, &mut more)? {
             let seen = cursor.map_or(0, |at| at.seen);
             if is_enough(seen) {
                 more = false;
                 break;
             }
             let mut at = Cursor { started, run, seen };
-            let row = self.row(&query.workspace, run)?;
             let row = row.filter(|row| query.probes || !row.probe);
             let of_these = |row: &RunRow| query.projects.include(row.project.as_deref());
             if let Some(row) = row.filter(of_these) {
@@ -439,37 +438,44 @@ impl Local {
         Ok(false)
     }
 
-    /// The places of the next runs, and whether there may be more.
+    /// The next runs, each with its place, and whether there may be more.
     fn block(
         &self,
         query: &RunsQuery,
         after: Option<Cursor>,
         most: usize,
         more: &mut bool,
-    ) -> Result<Vec<(u64, RunId)>, RunsError> {
+    ) -> Result<Vec<(u64, RunId, Option<RunRow>)>, RunsError> {
         let workspace = &query.workspace;
-        let (prefix, after) = match &query.task {
-            None => (
-                keys::times_of(workspace),
-                after.map(|at| keys::time(workspace, at.started, at.run)),
-            ),
-            Some(task) => (
-                keys::times_in_task(workspace, task),
-                after.map(|at| keys::time_in_task(workspace, task, at.started, at.run)),
-            ),
-        };
         let mut found = Vec::with_capacity(most);
-        self.engine()
-            .scan(&prefix, after.as_deref(), &mut |key, _| {
-                found.extend(keys::run_at(&prefix, key));
-                found.len() < most
-            })?;
+        if let Some(task) = &query.task {
+            let prefix = keys::runs_of_task(workspace, task);
+            let after = after.map(|at| keys::run_of_task(workspace, task, at.started, at.run));
+            let mut places = Vec::new();
+            self.engine()
+                .scan(&prefix, after.as_deref(), &mut |key, _| {
+                    places.extend(keys::run_in_task(&prefix, key));
+                    places.len() < most
+                })?;
+            for (started, run) in places {
+                found.push((started, run, self.row(workspace, started, run)?));
+            }
+        } else {
+            let prefix = keys::runs_of(workspace);
+            let after = after.map(|at| keys::run(workspace, at.started, at.run));
+            self.engine()
+                .scan(&prefix, after.as_deref(), &mut |key, row| {
+                    let place = keys::run_in(key);
+                    found.extend(place.map(|(_, started, run)| (started, run, rows::decode(row))));
+                    found.len() < most
+                })?;
+        }
         *more = found.len() == most;
         Ok(found)
     }
 
-    fn row(&self, workspace: &str, run: RunId) -> Result<Option<RunRow>, RunsError> {
-        let row = self.engine().get(&keys::run(workspace, run))?;
+    fn row(&self, workspace: &str, started: u64, run: RunId) -> Result<Option<RunRow>, RunsError> {
+        let row = self.engine().get(&keys::run(workspace, started, run))?;
         Ok(row.as_deref().and_then(rows::decode))
     }
 

@@ -8,14 +8,12 @@
 //! part ([`Tally`]) is summed up for a run, so the order in which sessions become known does
 //! not matter.
 //!
-//! - `pack`: rows as few bytes
 //! - [`key`]: what joins parts to runs
 //! - [`tally`]: what is counted, per tool and in all
 //! - [`sketch`]: durations, as many as there are, in little room
 
 pub mod compact;
 pub mod key;
-mod pack;
 pub mod sketch;
 pub mod tally;
 
@@ -174,6 +172,9 @@ pub struct PartRow {
     pub turns: Vec<TurnRow>,
     /// What is counted in it. It has one server.
     pub tally: Tally,
+    /// Whether that is kept in the row of its run alone, which has no other part: the same is
+    /// not kept twice.
+    pub in_run: bool,
 }
 
 /// How far the journal of a process was read.
@@ -215,6 +216,26 @@ pub struct FileRow {
     pub changed: u64,
 }
 
+/// Where the row of a run is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NameRow {
+    /// Its workspace.
+    pub workspace: String,
+    /// When it began, in nanoseconds since 1970.
+    pub started: u64,
+    /// Its id.
+    #[serde(with = "compact::run")]
+    pub run: RunId,
+}
+
+impl NameRow {
+    /// The key of the run.
+    #[must_use]
+    pub fn key(&self) -> Vec<u8> {
+        crate::keys::run(&self.workspace, self.started, self.run)
+    }
+}
+
 /// A part among those that a key joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRow {
@@ -237,11 +258,11 @@ pub struct VersionRow {
 #[must_use]
 pub fn encode<T: Serialize>(row: &T) -> Vec<u8> {
     // Fails for sequences of unknown length only, which no row has.
-    pack::pack(&postcard::to_stdvec(row).unwrap_or_default())
+    postcard::to_stdvec(row).unwrap_or_default()
 }
 
 /// The row that these bytes are; none where they are none of this version.
 #[must_use]
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    postcard::from_bytes(&pack::unpack(bytes)?).ok()
+    postcard::from_bytes(bytes).ok()
 }

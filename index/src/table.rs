@@ -30,8 +30,6 @@ type Place = (u64, RunId);
 pub(crate) struct Table {
     names: Names,
     workspaces: HashMap<String, BTreeMap<Place, Entry>>,
-    /// When each run began, by workspace.
-    started: HashMap<(String, RunId), u64>,
 }
 
 /// Names by their numbers.
@@ -101,18 +99,12 @@ impl Table {
             return;
         };
         let entry = self.names.entry(&row);
-        let workspace = row.workspace.clone();
-        self.started
-            .insert((workspace.clone(), row.id), row.started);
-        let runs = self.workspaces.entry(workspace).or_default();
+        let runs = self.workspaces.entry(row.workspace).or_default();
         runs.insert((!row.started, row.id), entry);
     }
 
     fn remove(&mut self, key: &[u8]) {
-        let Some((workspace, run)) = keys::run_in(key) else {
-            return;
-        };
-        if let Some(started) = self.started.remove(&(workspace.clone(), run))
+        if let Some((workspace, started, run)) = keys::run_in(key)
             && let Some(runs) = self.workspaces.get_mut(&workspace)
         {
             runs.remove(&(!started, run));

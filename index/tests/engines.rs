@@ -15,7 +15,21 @@ fn on_each(promise: impl Fn(&str, Arc<dyn Engine>)) {
     promise("memory", Arc::new(Memory::default()));
     let folder = tempfile::tempdir().unwrap();
     promise("sled", Arc::new(sled(folder.path())));
+    let folder = tempfile::tempdir().unwrap();
+    let paged = Sled::gathering(folder.path(), CACHE, &ALL).unwrap();
+    promise("sled with pages", Arc::new(paged));
 }
+
+/// Every first byte of a key.
+const ALL: [u8; 256] = {
+    let mut all = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        all[at] = at as u8;
+        at += 1;
+    }
+    all
+};
 
 fn sled(folder: &std::path::Path) -> Sled {
     Sled::open(folder, CACHE).unwrap()

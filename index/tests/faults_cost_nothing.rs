@@ -190,7 +190,7 @@ fn a_run_that_is_too_large_to_be_sent_is_cut_and_says_so() {
 }
 
 fn row_key(row: &RunRow) -> Vec<u8> {
-    keys::run(&row.workspace, row.id)
+    keys::run(&row.workspace, row.started, row.id)
 }
 
 /// A journal over HTTP with two sessions, each in a file of its own, and a third file.

@@ -6,7 +6,7 @@
 //! - [`reader`]: reading what is there, whatever state it is in
 //! - [`sealed`]: the compressed form of a finished file
 //! - `chain`: the keyed hash chain that tells what was changed
-//! - `pack`: compression
+//! - `pack`: compression; `varint`: numbers in few bytes
 //! - [`bloom`]: which words a sealed file may hold
 
 pub mod bloom;
@@ -16,6 +16,7 @@ pub mod header;
 mod pack;
 pub mod reader;
 pub mod sealed;
+mod varint;
 pub mod writer;
 
 pub use format::{Envelope, Flags, Kind, Record};

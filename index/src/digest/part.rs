@@ -255,6 +255,7 @@ impl Part {
             traces: sorted(&self.traces),
             turns: self.turns,
             tally,
+            in_run: false,
         }
     }
 }

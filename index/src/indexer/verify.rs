@@ -123,7 +123,6 @@ fn named(key: &[u8]) -> String {
     };
     match key.first() {
         Some(&kind::RUN) => format!("run {}", run()),
-        Some(&kind::TIME) => format!("time of run {}", run()),
         Some(&kind::TASK) => format!("task of run {}", run()),
         Some(&kind::ALIAS) => format!("name {}", run()),
         Some(&kind::SESSION) => match key.last_chunk::<4>() {

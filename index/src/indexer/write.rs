@@ -3,14 +3,16 @@
 //! What a changed session may change is found by the keys that its parts have, and had: all
 //! parts that may be in one run with one of them are grouped anew.
 
-use crate::engine::{Batch, Engine, EngineError};
+use super::overlay::Overlay;
+use crate::engine::{Engine, EngineError};
 use crate::group::{Atom, group};
 use crate::keys;
 use crate::merge;
-use crate::rows::{FileRow, KeyRow, ProcessRow, RunRow, SessionRow, decode, encode};
+use crate::rows::{FileRow, KeyRow, NameRow, ProcessRow, RunRow, SessionRow, Tally};
+use crate::rows::{decode, encode};
 use agent_trace_model::{ProcessId, RunId, SessionId};
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What is new of a process.
 #[derive(Debug)]
@@ -205,16 +207,21 @@ impl<'a> Change<'a> {
 
     /// Puts the row of a session in place of the one that there was. Only parts that are not as
     /// they were can change runs: of a long session that is the last one.
-    fn session(&mut self, id: SessionId, row: Option<SessionRow>) -> Result<(), EngineError> {
+    fn session(&mut self, id: SessionId, mut row: Option<SessionRow>) -> Result<(), EngineError> {
         let before = self.load(id)?.cloned();
+        if let (Some(before), Some(row)) = (&before, &mut row) {
+            for (part, before) in row.parts.iter_mut().zip(&before.parts) {
+                part.in_run = before.in_run;
+            }
+        }
         let is_same = |part| match (&before, &row) {
             (Some(before), Some(row)) => is_same(before, row, part),
             _ => false,
         };
         if let Some(before) = &before {
             for (part, atom) in atoms(before).filter(|(part, _)| !is_same(*part)) {
-                let run = self.rows.get(&keys::member(id, part))?;
-                self.touch(run.and_then(|run| run_in(&run)))?;
+                let run = self.rows.row(&keys::member(id, part))?;
+                self.touch(run)?;
                 for key in atom.keys() {
                     self.rows
                         .remove(keys::joined(&before.workspace, key, id, part));
@@ -225,7 +232,6 @@ impl<'a> Change<'a> {
         match &row {
             None => self.rows.remove(keys::session(id)),
             Some(row) => {
-                self.rows.put(keys::session(id), encode(row));
                 for (part, atom) in atoms(row).filter(|(part, _)| !is_same(*part)) {
                     let value = encode(&KeyRow {
                         started: atom.started,
@@ -245,10 +251,26 @@ impl<'a> Change<'a> {
 
     fn load(&mut self, id: SessionId) -> Result<Option<&SessionRow>, EngineError> {
         if !self.sessions.contains_key(&id) {
-            let row = self.rows.row(&keys::session(id))?;
+            let mut row: Option<SessionRow> = self.rows.row(&keys::session(id))?;
+            let parts = row.iter_mut().flat_map(|row| &mut row.parts);
+            for (number, part) in (0..).zip(parts) {
+                if part.in_run {
+                    part.tally = self.tally_of(id, number)?;
+                }
+            }
             self.sessions.insert(id, row);
         }
         Ok(self.sessions.get(&id).and_then(Option::as_ref))
+    }
+
+    /// What is counted in a part that is all of its run.
+    fn tally_of(&self, id: SessionId, part: u32) -> Result<Tally, EngineError> {
+        let run: Option<NameRow> = self.rows.row(&keys::member(id, part))?;
+        let run: Option<RunRow> = match run {
+            Some(run) => self.rows.row(&run.key())?,
+            None => None,
+        };
+        Ok(run.map(|run| run.tally.of_only_part()).unwrap_or_default())
     }
 
     fn seed(&mut self, part: Part) {
@@ -259,18 +281,18 @@ impl<'a> Change<'a> {
     }
 
     /// This run may change, and with it where its parts belong.
-    fn touch(&mut self, run: Option<(String, RunId)>) -> Result<(), EngineError> {
-        let Some((workspace, id)) = run else {
+    fn touch(&mut self, run: Option<NameRow>) -> Result<(), EngineError> {
+        let Some(name) = run else {
             return Ok(());
         };
-        if self.runs.contains_key(&id) {
+        if self.runs.contains_key(&name.run) {
             return Ok(());
         }
-        let row: Option<RunRow> = self.rows.row(&keys::run(&workspace, id))?;
+        let row: Option<RunRow> = self.rows.row(&name.key())?;
         for slice in row.iter().flat_map(|row| &row.slices) {
             self.seed((slice.session, slice.part));
         }
-        self.runs.insert(id, row);
+        self.runs.insert(name.run, row);
         Ok(())
     }
 
@@ -286,8 +308,8 @@ impl<'a> Change<'a> {
             };
             let workspace = row.workspace.clone();
             let atom = Atom::of(row, number, of);
-            let member = self.rows.get(&keys::member(id, number))?;
-            self.touch(member.and_then(|run| run_in(&run)))?;
+            let member = self.rows.row(&keys::member(id, number))?;
+            self.touch(member)?;
             for key in atom.keys() {
                 self.relatives(&workspace, key, part, idle)?;
             }
@@ -340,7 +362,7 @@ impl<'a> Change<'a> {
                 workspaces.entry(workspace).or_default().push(atom);
             }
         }
-        let sessions: HashMap<SessionId, SessionRow> = std::mem::take(&mut self.sessions)
+        let mut sessions: HashMap<SessionId, SessionRow> = std::mem::take(&mut self.sessions)
             .into_iter()
             .filter_map(|(id, row)| Some((id, row?)))
             .collect();
@@ -352,10 +374,17 @@ impl<'a> Change<'a> {
             for group in group(&workspace, &atoms, idle) {
                 let row = merge::run(&workspace, &group, &atoms, &sessions);
                 after.extend(rows_of(&row));
+                leave_in_run(&row, &mut sessions);
             }
         }
         for key in before.keys().filter(|key| !after.contains_key(*key)) {
             self.rows.remove(key.clone());
+        }
+        for (id, row) in sessions {
+            let (key, value) = (keys::session(id), encode(&without_tallies(row)));
+            if self.rows.get(&key)?.as_ref() != Some(&value) {
+                self.rows.put(key, value);
+            }
         }
         // Most names of a run that goes on stay as they are.
         for (key, value) in after {
@@ -369,25 +398,41 @@ impl<'a> Change<'a> {
 
 /// All rows of a run.
 fn rows_of(run: &RunRow) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
-    let workspace = &run.workspace;
-    let name = encode(&(&workspace[..], run.id.as_bytes()));
-    let row = (keys::run(workspace, run.id), encode(run));
-    let time = (keys::time(workspace, run.started, run.id), Vec::new());
-    let task = run.task.as_deref();
-    let task = task.map(|task| keys::time_in_task(workspace, task, run.started, run.id));
-    let task = task.map(|key| (key, Vec::new()));
+    let name = NameRow {
+        workspace: run.workspace.clone(),
+        started: run.started,
+        run: run.id,
+    };
+    let row = (name.key(), encode(run));
+    let name = encode(&name);
+    let task = run.task.as_deref().map(|task| {
+        let key = keys::run_of_task(&run.workspace, task, run.started, run.id);
+        (key, Vec::new())
+    });
     let ids = run.aliases.iter().chain([&run.id]);
     let ids = ids.map(|id| keys::alias(*id));
     let slices = run.slices.iter();
     let members = slices.map(|slice| keys::member(slice.session, slice.part));
     let names = ids.chain(members).map(move |key| (key, name.clone()));
-    [row, time].into_iter().chain(task).chain(names)
+    [row].into_iter().chain(task).chain(names)
 }
 
-/// The workspace and the run in a row that names one.
-pub(crate) fn run_in(row: &[u8]) -> Option<(String, RunId)> {
-    let (workspace, id) = decode::<(String, [u8; 16])>(row)?;
-    Some((workspace, RunId::from_bytes(id)))
+/// Says of the parts of a run whether the run's row tells what is counted in them.
+fn leave_in_run(run: &RunRow, sessions: &mut HashMap<SessionId, SessionRow>) {
+    for slice in &run.slices {
+        let row = sessions.get_mut(&slice.session);
+        if let Some(part) = row.and_then(|row| row.parts.get_mut(slice.part as usize)) {
+            part.in_run = run.slices.len() == 1 && run.tally.clone().of_only_part() == part.tally;
+        }
+    }
+}
+
+/// The row of a session as it is kept.
+fn without_tallies(mut row: SessionRow) -> SessionRow {
+    for part in row.parts.iter_mut().filter(|part| part.in_run) {
+        part.tally = Tally::default();
+    }
+    row
 }
 
 /// The parts of a session.
@@ -452,66 +497,5 @@ impl Clusters {
             clusters.of.insert(part, last);
         }
         clusters
-    }
-}
-
-/// Rows as they will be once a batch is applied.
-struct Overlay<'a> {
-    engine: &'a dyn Engine,
-    changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-}
-
-impl<'a> Overlay<'a> {
-    fn new(engine: &'a dyn Engine) -> Self {
-        Self {
-            engine,
-            changes: BTreeMap::new(),
-        }
-    }
-
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
-        match self.changes.get(key) {
-            Some(changed) => Ok(changed.clone()),
-            None => self.engine.get(key),
-        }
-    }
-
-    fn row<T: serde::de::DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, EngineError> {
-        Ok(self.get(key)?.and_then(|row| decode(&row)))
-    }
-
-    fn scan(&self, prefix: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Result<(), EngineError> {
-        let changed: BTreeSet<&Vec<u8>> = self
-            .changes
-            .range(prefix.to_vec()..)
-            .map(|(key, _)| key)
-            .take_while(|key| key.starts_with(prefix))
-            .collect();
-        self.engine.scan(prefix, None, &mut |key, value| {
-            if changed.is_empty() || !self.changes.contains_key(key) {
-                each(key, value);
-            }
-            true
-        })?;
-        for key in changed {
-            if let Some(Some(value)) = self.changes.get(key) {
-                each(key, value);
-            }
-        }
-        Ok(())
-    }
-
-    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
-        self.changes.insert(key, Some(value));
-    }
-
-    fn remove(&mut self, key: Vec<u8>) {
-        self.changes.insert(key, None);
-    }
-
-    fn batch(self) -> Batch {
-        Batch {
-            changes: self.changes.into_iter().collect(),
-        }
     }
 }

@@ -323,6 +323,17 @@ impl Tally {
         self.tools.iter().map(|tool| tool.calls).sum()
     }
 
+    /// What was counted in the only part of a run, of which this is the tally.
+    #[must_use]
+    pub fn of_only_part(mut self) -> Self {
+        // A part has one server, and what is missing is told of its session.
+        self.tools.iter_mut().for_each(|tool| tool.server = 0);
+        self.methods.iter_mut().for_each(|method| method.server = 0);
+        self.posts.iter_mut().for_each(|post| post.server = 0);
+        self.marks = Marks::default();
+        self
+    }
+
     /// How many of these calls failed.
     #[must_use]
     pub fn failed_calls(&self) -> u64 {

@@ -8,7 +8,7 @@ use agent_trace_index::engine::memory::Memory;
 use agent_trace_index::indexer::{IDLE, Indexer, verify};
 use agent_trace_index::keys::{self, kind};
 use agent_trace_index::opening;
-use agent_trace_index::rows::{RunRow, decode};
+use agent_trace_index::rows::{NameRow, RunRow, decode};
 use agent_trace_model::RunId;
 use agent_trace_model::story::Story;
 use agent_trace_store::Store;
@@ -60,9 +60,8 @@ impl Place {
 
     pub(crate) fn story(&self, id: RunId) -> Story {
         let name = self.engine.get(&keys::alias(id)).unwrap();
-        let (workspace, id): (String, [u8; 16]) = decode(&name.expect("a name")).unwrap();
-        let key = keys::run(&workspace, RunId::from_bytes(id));
-        let row = self.engine.get(&key).unwrap().expect("a run");
+        let name: NameRow = decode(&name.expect("a name")).unwrap();
+        let row = self.engine.get(&name.key()).unwrap().expect("a run");
         opening::story(&self.store, &*self.engine, &decode(&row).unwrap()).unwrap()
     }
 

@@ -6,15 +6,14 @@
 //! kept, of longer ones than 64 bytes the first 64.
 //!
 //! Sizing and the two-hash scheme: Kirsch and Mitzenmacher, "Less Hashing, Same
-//! Performance" (2006); 7 bits and 5 probes a word make about 3.5 % false positives. A wrong yes
+//! Performance" (2006); 6 bits and 4 probes a word make about 5.6 % false positives. A wrong yes
 //! costs the unpacking of a file, tens of microseconds as a rule; the filters themselves are a
-//! tenth of what sealed files take. More bits and probes, as earlier versions had, read alike:
-//! their first probes are the same.
+//! fifteenth of what sealed files take.
 
 use std::collections::HashSet;
 
-const BITS_PER_WORD: usize = 7;
-const PROBES: u64 = 5;
+const BITS_PER_WORD: usize = 6;
+const PROBES: u64 = 4;
 const SHORTEST: usize = 3;
 const LONGEST: usize = 64;
 /// Words beyond this make the filter say yes more often, not the memory grow.
@@ -117,7 +116,7 @@ mod tests {
             assert!(may_hold(&filter, format!(" straße{i}\n").as_bytes(), false));
         }
         let wrong = (0..1000).filter(|i| may_hold(&filter, format!(" no_{i} ").as_bytes(), false));
-        assert!(wrong.count() < 50);
+        assert!(wrong.count() < 80);
     }
 
     #[test]

@@ -4,20 +4,21 @@
 //!
 //! ```text
 //! file    FILE_MAGIC(8)  u16 major  u16 minor  u32 length  u32 crc32c  JSON header  records…
-//! record  0  RECORD_MAGIC(4)   u16 header length   u16 flags
-//!         8  u32 payload length   u32 crc32c of all else in the record
-//!        16  u8 kind  u8 stream  u8 framing  u8 0   u32 session
-//!        24  u32 exchange   u32 redacted spans
-//!        32  u64 sequence number
-//!        40  u64 wall clock, ns since 1970
-//!        48  u64 monotonic clock, ns since the recorder's start
-//!        56  u64 true length on the wire
-//!        64  32 bytes keyed digest, if flagged
-//!            per redacted span: u32 offset in payload, u32 length there, u32 true length
+//! record  0  RECORD_MAGIC(4)   u32 crc32c of all that follows, payload included
+//!         8  u64 clocks: wall clock less monotonic clock
+//!        16  u8 kind   u8 stream and framing
+//!            flags   session   exchange   header length   payload length
+//!            true length on the wire less payload length (signed)
+//!            sequence number   monotonic clock, ns since the recorder's start
+//!            32 bytes keyed digest, if flagged
+//!            number of redacted spans; for each: offset in payload, length there, true length
 //!            (what a newer minor version adds stands here and is skipped)
 //!            payload
 //! ```
+//! Numbers of no stated size take as many bytes as they need (`varint`). What is the same in
+//! most records of a file stands together, which sealed files gain by.
 
+use super::varint::{self, NoNumber, Reader};
 use agent_trace_model::Stream;
 use agent_trace_wire::frame::Framing;
 
@@ -32,13 +33,16 @@ pub const MAJOR: u16 = 1;
 pub const MINOR: u16 = 0;
 /// Bytes before the JSON header.
 pub const FILE_PREFIX: usize = 20;
-/// The fixed part of a record's header.
-pub const FIXED: usize = 64;
+/// Magic and checksum of a record, which stand before all else.
+pub(super) const GUARD: usize = 8;
 /// Bytes of a keyed digest.
 pub const DIGEST: usize = 32;
-const SPAN: usize = 12;
 /// How many spans fit; the rest is only flagged.
-pub(crate) const MOST_SPANS: usize = (u16::MAX as usize - FIXED - DIGEST) / SPAN;
+pub(crate) const MOST_SPANS: usize = 4096;
+/// The longest header that a reader takes for possible.
+const MOST_HEADER: usize = 64 << 10;
+/// A stream takes so many bits of a byte, framing the others.
+const STREAM_BITS: u8 = 2;
 /// The largest payload that a reader takes for possible.
 pub const MOST_PAYLOAD: usize = 64 << 20;
 
@@ -197,38 +201,45 @@ pub fn encode(envelope: &Envelope, payload: &[u8], out: &mut Vec<u8>) {
         .flags
         .with_if(Flags::DIGEST, envelope.digest.is_some())
         .with_if(Flags::SPANS_CUT, spans.len() < envelope.spans.len());
-    let digest = if envelope.digest.is_some() { DIGEST } else { 0 };
-    let header = FIXED + digest + spans.len() * SPAN;
     out.extend_from_slice(&RECORD_MAGIC);
-    out.extend_from_slice(&narrow::<u16>(header).to_le_bytes());
-    out.extend_from_slice(&flags.0.to_le_bytes());
-    out.extend_from_slice(&narrow::<u32>(payload.len()).to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(&[
-        envelope.kind.number(),
-        envelope.stream as u8,
-        framing_number(envelope.framing),
-        0,
-    ]);
-    out.extend_from_slice(&envelope.session.to_le_bytes());
-    out.extend_from_slice(&envelope.exchange.to_le_bytes());
-    out.extend_from_slice(&narrow::<u32>(spans.len()).to_le_bytes());
-    for number in [
-        envelope.sequence,
-        envelope.wall,
-        envelope.monotonic,
-        envelope.length,
-    ] {
-        out.extend_from_slice(&number.to_le_bytes());
+    out.extend_from_slice(&[0; GUARD - RECORD_MAGIC.len()]);
+    let clocks = envelope.wall.wrapping_sub(envelope.monotonic);
+    out.extend_from_slice(&clocks.to_le_bytes());
+    out.push(envelope.kind.number());
+    out.push(envelope.stream as u8 | framing_number(envelope.framing) << STREAM_BITS);
+    for number in [flags.0.into(), envelope.session, envelope.exchange] {
+        varint::put(number.into(), out);
     }
+    let at = out.len();
+    let length = payload.len() as u64;
+    varint::put(length, out);
+    let differs = envelope.length.wrapping_sub(length).cast_signed();
+    varint::put_signed(differs, out);
+    varint::put(envelope.sequence, out);
+    varint::put(envelope.monotonic, out);
     out.extend_from_slice(envelope.digest.as_ref().map_or(&[][..], |d| &d[..]));
+    varint::put(spans.len() as u64, out);
     for span in spans {
         for number in [span.at, span.length, span.original] {
-            out.extend_from_slice(&number.to_le_bytes());
+            varint::put(number.into(), out);
         }
     }
-    let crc = checksum(&out[start..], payload);
-    out[start + 12..start + 16].copy_from_slice(&crc.to_le_bytes());
+    put_header_length(start, at, out);
+    let crc = crc32c::crc32c(&out[start + GUARD..]);
+    let crc = crc32c::crc32c_append(crc, payload);
+    out[start + RECORD_MAGIC.len()..start + GUARD].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// Puts the length of a header that begins at `start` into it, at `at`.
+fn put_header_length(start: usize, at: usize, out: &mut Vec<u8>) {
+    let without = out.len() - start;
+    // As many bytes as it takes, its own among them.
+    let own = (1..)
+        .find(|own| (without + own) >> (7 * own) == 0)
+        .unwrap_or(1);
+    let mut length = Vec::with_capacity(own);
+    varint::put((without + own) as u64, &mut length);
+    out.splice(at..at, length);
 }
 
 /// Why bytes are not a record.
@@ -257,53 +268,120 @@ pub(super) fn decode_borrowed(
     if bytes[..known] != RECORD_MAGIC[..known] {
         return Err(Unreadable::Damaged);
     }
-    let Some(fixed) = bytes.first_chunk::<FIXED>() else {
-        return Err(Unreadable::Torn);
-    };
-    let header = usize::from(u16_at(fixed, 4));
-    let flags = Flags(u16_at(fixed, 6));
-    let length = u32_at(fixed, 8) as usize;
-    let digest = if flags.has(Flags::DIGEST) { DIGEST } else { 0 };
-    let spans = u32_at(fixed, 28) as usize;
-    let needed = spans.checked_mul(SPAN).map(|s| s + FIXED + digest);
-    if length > MOST_PAYLOAD || needed.is_none_or(|needed| needed > header) {
+    let (lead, mut reader) = Lead::read(bytes, GUARD)?;
+    let range = lead.payload.clone();
+    let record = bytes.get(..range.end).ok_or(Unreadable::Torn)?;
+    if u32_at(record, RECORD_MAGIC.len()) != crc32c::crc32c(&record[GUARD..]) {
         return Err(Unreadable::Damaged);
     }
-    let end = header + length;
-    let Some(record) = bytes.get(..end) else {
-        return Err(Unreadable::Torn);
-    };
-    if u32_at(fixed, 12) != checksum(&record[..header], &record[header..]) {
-        return Err(Unreadable::Damaged);
+    let envelope = lead.envelope(&record[..range.start], &mut reader);
+    envelope
+        .map(|envelope| (envelope, range))
+        .ok_or(Unreadable::Damaged)
+}
+
+/// The beginning of a record's header: what stands before its sequence number.
+#[derive(Clone, Debug)]
+struct Lead {
+    clocks: u64,
+    kind: u8,
+    place: u8,
+    flags: u64,
+    session: u32,
+    exchange: u32,
+    /// Where the payload lies.
+    payload: std::ops::Range<usize>,
+    differs: i64,
+}
+
+impl Lead {
+    /// That of a record in these bytes, of which the first `guard` are magic and checksum, and
+    /// a reader of what follows. Lengths are possible ones.
+    fn read(bytes: &[u8], guard: usize) -> Result<(Self, Reader<'_>), Unreadable> {
+        let mut reader = Reader::at(bytes, guard);
+        let clocks = u64::from_le_bytes(reader.chunk()?);
+        let [kind, place] = reader.chunk()?;
+        let flags = reader.number()?;
+        let (session, exchange) = (reader.narrow()?, reader.narrow()?);
+        let (header, length) = (reader.number()?, reader.number()?);
+        if header > MOST_HEADER as u64 || length > MOST_PAYLOAD as u64 {
+            return Err(Unreadable::Damaged);
+        }
+        // It counts magic and checksum, whether they are there or not.
+        let start = (header as usize + guard)
+            .checked_sub(GUARD)
+            .ok_or(Unreadable::Damaged)?;
+        let lead = Self {
+            clocks,
+            kind,
+            place,
+            flags,
+            session,
+            exchange,
+            payload: start..start + length as usize,
+            differs: reader.signed()?,
+        };
+        if start < reader.offset() {
+            return Err(Unreadable::Damaged);
+        }
+        Ok((lead, reader))
     }
-    let Some(stream) = Stream::from_number(fixed[17]) else {
-        return Err(Unreadable::Damaged);
-    };
-    let spans = record[FIXED + digest..][..spans * SPAN].chunks_exact(SPAN);
-    let envelope = Envelope {
-        kind: Kind::from_number(fixed[16]),
-        stream,
-        framing: framing_from(fixed[18]),
-        flags,
-        session: u32_at(fixed, 20),
-        exchange: u32_at(fixed, 24),
-        sequence: u64_at(fixed, 32),
-        wall: u64_at(fixed, 40),
-        monotonic: u64_at(fixed, 48),
-        length: u64_at(fixed, 56),
-        digest: record[FIXED..header]
-            .first_chunk()
-            .copied()
-            .filter(|_| digest > 0),
-        spans: spans
-            .map(|span| Span {
-                at: u32_at(span, 0),
-                length: u32_at(span, 4),
-                original: u32_at(span, 8),
+
+    /// All of the header. None where it does not end where it says.
+    fn envelope(&self, header: &[u8], rest: &mut Reader<'_>) -> Option<Envelope> {
+        let flags = Flags(u16::try_from(self.flags & u64::from(u16::MAX)).ok()?);
+        let mut reader = Reader::at(header, rest.offset());
+        let (sequence, monotonic) = (reader.number().ok()?, reader.number().ok()?);
+        let digest = match flags.has(Flags::DIGEST) {
+            true => Some(reader.chunk().ok()?),
+            false => None,
+        };
+        let count = reader.number().ok()?;
+        if count > MOST_SPANS as u64 {
+            return None;
+        }
+        let spans = (0..count).map(|_| {
+            Some(Span {
+                at: reader.narrow().ok()?,
+                length: reader.narrow().ok()?,
+                original: reader.narrow().ok()?,
             })
-            .collect(),
-    };
-    Ok((envelope, header..end))
+        });
+        Some(Envelope {
+            kind: Kind::from_number(self.kind),
+            stream: Stream::from_number(self.place & ((1 << STREAM_BITS) - 1))?,
+            framing: framing_from(self.place >> STREAM_BITS),
+            flags,
+            session: self.session,
+            exchange: self.exchange,
+            sequence,
+            wall: self.clocks.wrapping_add(monotonic),
+            monotonic,
+            length: (self.payload.len() as u64).wrapping_add_signed(self.differs),
+            digest,
+            spans: spans.collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl From<NoNumber> for Unreadable {
+    fn from(none: NoNumber) -> Self {
+        match none {
+            NoNumber::Cut => Self::Torn,
+            NoNumber::TooLong => Self::Damaged,
+        }
+    }
+}
+
+/// Appends a record that stands without magic and checksum at the beginning of `bytes` as it was
+/// with them. Returns how long it is there; none where there is none.
+pub(super) fn restore(bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+    let (lead, _) = Lead::read(bytes, 0).ok()?;
+    let record = bytes.get(..lead.payload.end)?;
+    out.extend_from_slice(&RECORD_MAGIC);
+    out.extend_from_slice(&crc32c::crc32c(record).to_le_bytes());
+    out.extend_from_slice(record);
+    Some(record.len())
 }
 
 fn framing_number(framing: Framing) -> u8 {
@@ -326,16 +404,9 @@ fn framing_from(number: u8) -> Framing {
     }
 }
 
-/// How long the record at the beginning of `bytes` says it is.
+/// How long the record at the beginning of `bytes` says it is; 0 where it does not.
 pub(super) fn claimed(bytes: &[u8]) -> usize {
-    usize::from(u16_at(bytes, 4)) + u32_at(bytes, 8) as usize
-}
-
-/// CRC32C over the whole record but its checksum field.
-fn checksum(header: &[u8], payload: &[u8]) -> u32 {
-    let crc = crc32c::crc32c(&header[..12]);
-    let crc = crc32c::crc32c_append(crc, &header[16..]);
-    crc32c::crc32c_append(crc, payload)
+    Lead::read(bytes, GUARD).map_or(0, |(lead, _)| lead.payload.end)
 }
 
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -434,25 +505,50 @@ pub(crate) mod tests {
 
     #[test]
     fn an_older_reader_skips_what_a_newer_version_added() {
-        let bytes = encoded(&envelope(1), b"hello");
-        let mut newer = bytes[..FIXED].to_vec();
-        newer[4..6].copy_from_slice(&(FIXED as u16 + 8).to_le_bytes());
+        let mut newer = encoded(&envelope(1), b"");
+        let at = newer
+            .iter()
+            .rposition(|&byte| usize::from(byte) == newer.len());
+        newer[at.unwrap()] += 8;
         newer[16] = 200;
         newer.extend_from_slice(&[1; 8]);
-        let crc = checksum(&newer, b"hello");
-        newer[12..16].copy_from_slice(&crc.to_le_bytes());
-        newer.extend_from_slice(b"hello");
+        let crc = crc32c::crc32c(&newer[GUARD..]);
+        newer[4..8].copy_from_slice(&crc.to_le_bytes());
         let (record, length) = decode(&newer).unwrap();
-        assert_eq!(
-            (record.payload.as_slice(), length),
-            (&b"hello"[..], newer.len())
-        );
+        assert_eq!((record.payload.len(), length), (0, newer.len()));
         assert_eq!(record.envelope.kind, Kind::Unknown(200));
+    }
+
+    #[test]
+    fn an_ordinary_header_is_small() {
+        let mut ordinary = envelope(1_000);
+        (ordinary.session, ordinary.exchange) = (3, 400);
+        ordinary.monotonic = 3_600_000_000_000;
+        let bytes = encoded(&ordinary, &[b'x'; 500]);
+        assert_eq!(bytes.len() - 500, 36);
+    }
+
+    #[test]
+    fn headers_of_all_lengths_say_how_long_they_are() {
+        for spans in (0..200).chain([MOST_SPANS]) {
+            let mut long = envelope(1);
+            long.spans = vec![
+                Span {
+                    at: u32::MAX,
+                    length: 2,
+                    original: u32::MAX
+                };
+                spans
+            ];
+            let bytes = encoded(&long, b"hello");
+            let (record, length) = decode(&bytes).unwrap();
+            assert_eq!((record.envelope, length), (long, bytes.len()));
+        }
     }
 
     proptest! {
         #[test]
-        fn one_changed_byte_is_noticed(at in 0_usize..80, change in 1_u8..) {
+        fn one_changed_byte_is_noticed(at in 0_usize..60, change in 1_u8..) {
             let mut bytes = encoded(&envelope(3), b"a payload of some bytes");
             let at = at.min(bytes.len() - 1);
             bytes[at] ^= change;
@@ -460,9 +556,21 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn a_record_cut_short_is_torn(cut in 0_usize..70) {
+        fn a_record_cut_short_is_torn(cut in 0_usize..35) {
             let bytes = encoded(&envelope(3), b"a payload");
             prop_assert_eq!(decode(&bytes[..cut]).unwrap_err(), Unreadable::Torn);
+        }
+
+        #[test]
+        fn a_record_is_restored_without_its_guard(sequence: u64, wall: u64, length: u64) {
+            let any = Envelope { wall, length, ..envelope(sequence) };
+            let bytes = encoded(&any, b"a payload");
+            let mut restored = Vec::new();
+            let without = restore(&[&bytes[GUARD..], b"more"].concat(), &mut restored);
+            prop_assert_eq!(without, Some(bytes.len() - GUARD));
+            prop_assert_eq!(&restored, &bytes);
+            prop_assert_eq!(decode(&restored).unwrap().0.envelope, any);
+            prop_assert_eq!(restore(&bytes[GUARD..bytes.len() - 1], &mut restored), None);
         }
 
         #[test]

@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_damaged_record_costs_itself_only() {
-        for field in [0, 5, 9, 13, 40, 66] {
+        for field in [0, 5, 9, 17, 22, 30] {
             let (mut bytes, ends) = file(3);
             bytes[ends[1] + field] ^= 0xff;
             let (good, bad) = read(bytes);

@@ -8,8 +8,9 @@
 //! trailer  u64 offset of the footer  u32 JSON length  u32 filter length
 //!          u32 crc32c of footer and trailer  TRAILER_MAGIC(4)
 //! ```
-//! A block holds about 256 whole records, byte for byte as they were in the journal. A damaged
-//! block costs its records; a damaged footer costs nothing but speed.
+//! A block holds about 256 whole records as they were in the journal, but for magic and checksum
+//! of each, which are made again: the block has its own. A damaged block costs its records; a
+//! damaged footer costs nothing but speed.
 //!
 //! The footer's chain is a keyed BLAKE3 hash over the header's JSON and all records in their
 //! order, with the marks of the hash chain (`chain`) between them: whoever changes the file
@@ -20,7 +21,7 @@
 
 use super::bloom;
 use super::chain::{Chain, Hash, Moment, NONE, What};
-use super::format::{Kind, narrow, u32_at, u64_at};
+use super::format::{GUARD, Kind, narrow, restore, u32_at, u64_at};
 use super::header::{Header, HeaderError, framed};
 use super::pack::{pack, unpack};
 use super::reader::{Damage, Segment};
@@ -216,7 +217,7 @@ impl Sealer {
 
     fn put(&mut self, raw: &[u8]) {
         self.chain.update(raw);
-        self.block.extend_from_slice(raw);
+        self.block.extend_from_slice(&raw[GUARD..]);
         self.marked += 1;
     }
 
@@ -433,7 +434,20 @@ fn block(bytes: &[u8], most: usize, out: &mut Vec<u8>) -> Option<usize> {
     if crc != u32_at(header, 24) {
         return None;
     }
-    unpack(data, unpacked, out).then_some(end)
+    let mut records = Vec::new();
+    if !unpack(data, unpacked, &mut records) {
+        return None;
+    }
+    let (mut at, length) = (0, out.len());
+    out.reserve(records.len() + u32_at(header, 12) as usize * GUARD);
+    while at < records.len() {
+        let Some(length) = restore(&records[at..], out) else {
+            out.truncate(length);
+            return None;
+        };
+        at += length;
+    }
+    Some(end)
 }
 
 #[cfg(test)]

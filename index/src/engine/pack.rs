@@ -1,19 +1,17 @@
-//! Rows as few bytes: those of runs and sessions are full of ids, times and names that stand in
-//! them again and again, and are half as large compressed.
+//! Values as few bytes.
 //!
 //! ```text
-//! 0 row                      as it is
+//! 0 value                    as it is
 //! 1 u32 length  zstd data    little-endian
 //! ```
 
 use std::cell::RefCell;
 use zstd::bulk::{Compressor, Decompressor};
 
-/// Rows of a kilobyte are 7 % smaller than with level 1, and it takes next to no time beside
-/// reading the journal that they are made from.
+/// It takes next to no time beside reading the journals that rows are made from.
 const LEVEL: i32 = 6;
-/// What rows are likely to have in them: a row repeats what stands here as if it stood in it.
-/// Another text makes another [`super::SCHEMA`].
+/// What values are likely to have in them: they repeat what stands here as if it stood in them.
+/// Another text makes another [`SCHEMA`](crate::rows::SCHEMA).
 const LIKELY: &[u8] = b"\x0dresources/get\x16notifications/message\x17notifications/progress\
     \x18notifications/cancelled\x20notifications/tools/list_changed\x13resources/subscribe\
     \x18resources/templates/list\x10logging/setLevel\x13completion/complete\
@@ -23,9 +21,9 @@ const LIKELY: &[u8] = b"\x0dresources/get\x16notifications/message\x17notificati
     \x06-32601\x06-32602\x06-32603\x06-32000\
     \x0a2024-11-05\x0a2025-03-26\x0a2026-07-28\x0a2025-11-25\x0a2025-06-18\
     \x06search\x0aread_file\x0awrite_file\x04http\x0bclaude-code\x05stdio\x07default";
-/// Rows of less than so many bytes are left as they are.
+/// Values of less than so many bytes are left as they are.
 const LEAST: usize = 200;
-/// No row is longer, in bytes.
+/// No value is longer, in bytes.
 const LONGEST: usize = 1 << 30;
 
 const PLAIN: u8 = 0;
@@ -37,21 +35,21 @@ thread_local! {
     static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// A row as it is kept.
-pub(super) fn pack(row: &[u8]) -> Vec<u8> {
-    if let Some(packed) = packed(row)
-        && packed.len() < row.len()
+/// A value as it is kept.
+pub(super) fn pack(value: &[u8]) -> Vec<u8> {
+    if let Some(packed) = packed(value)
+        && packed.len() < value.len()
     {
         return packed;
     }
-    [&[PLAIN], row].concat()
+    [&[PLAIN], value].concat()
 }
 
-fn packed(row: &[u8]) -> Option<Vec<u8>> {
-    if !(LEAST..=LONGEST).contains(&row.len()) {
+fn packed(value: &[u8]) -> Option<Vec<u8>> {
+    if !(LEAST..=LONGEST).contains(&value.len()) {
         return None;
     }
-    let length = u32::try_from(row.len()).ok()?;
+    let length = u32::try_from(value.len()).ok()?;
     PACKER.with_borrow_mut(|kept| {
         let packer = match kept {
             Some(packer) => packer,
@@ -62,15 +60,15 @@ fn packed(row: &[u8]) -> Option<Vec<u8>> {
                 none.insert(packer)
             }
         };
-        let data = packer.compress(row).ok()?;
+        let data = packer.compress(value).ok()?;
         Some([&[PACKED], &length.to_le_bytes()[..], &data].concat())
     })
 }
 
-/// The row that is kept so; none where it is none.
+/// The value that is kept so; none where it is none.
 pub(super) fn unpack(kept: &[u8]) -> Option<std::borrow::Cow<'_, [u8]>> {
     match kept.split_first()? {
-        (&PLAIN, row) => Some(row.into()),
+        (&PLAIN, value) => Some(value.into()),
         (&PACKED, rest) => {
             let (length, data) = rest.split_first_chunk::<4>()?;
             let length = u32::from_le_bytes(*length) as usize;
@@ -89,8 +87,8 @@ fn unpacked(data: &[u8], length: usize) -> Option<Vec<u8>> {
             Some(unpacker) => unpacker,
             none => none.insert(Decompressor::with_dictionary(LIKELY).ok()?),
         };
-        let row = unpacker.decompress(data, length).ok()?;
-        (row.len() == length).then_some(row)
+        let value = unpacker.decompress(data, length).ok()?;
+        (value.len() == length).then_some(value)
     })
 }
 
