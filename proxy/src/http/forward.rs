@@ -29,9 +29,8 @@ pub(super) async fn relay(
     if let Err(refusal) = connection.may_pass(&parts) {
         let answer = Answer::new(refusal.status, "client", refusal.why, Finish::Refused);
         let expect = Expectation::of(&parts, &body);
-        RequestBody::new(body, &exchange, &parts.headers, expect.gate())
-            .drain()
-            .await;
+        let body = RequestBody::new(body, &exchange, &parts.headers, expect.gate());
+        Box::pin(body.drain()).await;
         return Ok(own(exchange, answer));
     }
     let rewriting = Rewriting::of(&mut parts, &connection.settings);
@@ -124,10 +123,11 @@ impl Connection {
                     }
                     link
                 }
-                None => match self.connect().await {
+                // What is rare is boxed: hyper moves the whole of this with every request.
+                None => match Box::pin(self.connect()).await {
                     Ok(link) => link,
                     Err(failure) => {
-                        request.into_body().drain().await;
+                        Box::pin(request.into_body().drain()).await;
                         return Err(failure);
                     }
                 },
@@ -154,7 +154,7 @@ impl Connection {
                     // Closed by the server since the last request, before anything was sent.
                     Some(unsent) if reused => request = unsent,
                     Some(unsent) => {
-                        unsent.into_body().drain().await;
+                        Box::pin(unsent.into_body().drain()).await;
                         return Err(Failure::Exchange((*error).into_error()));
                     }
                     None => return Err(Failure::Exchange((*error).into_error())),

@@ -2,7 +2,8 @@
 //! or put in a record unnoticed.
 //!
 //! Marks stand between the records, as records of a kind of their own: one at the beginning of
-//! a file, one after every 64 records or so, one at its end. Each holds
+//! a file, one at the end of what was written at once, where 64 records or more came since the
+//! last one, and one at its end. Each holds
 //!
 //! ```text
 //! u8 what   32 bytes hash   32 bytes link
@@ -20,7 +21,8 @@ use super::{Envelope, Flags, Kind};
 use agent_trace_model::Stream;
 use agent_trace_wire::frame::Framing;
 
-/// After so many records a mark follows.
+/// After so many records a mark follows what is written with them: of a busy relay's hundreds
+/// of records in a tick it is cheaper to hash all at once.
 pub(crate) const EVERY: u32 = 64;
 /// A hash.
 pub(crate) type Hash = [u8; 32];
@@ -147,9 +149,9 @@ impl Chain {
         self.records = self.records.saturating_add(records);
     }
 
-    /// Whether it is time for a mark once so many more records are there.
-    pub(crate) fn is_due(&self, more: u32) -> bool {
-        self.records.saturating_add(more) >= EVERY
+    /// Whether it is time for a mark.
+    pub(crate) fn is_due(&self) -> bool {
+        self.records >= EVERY
     }
 
     /// The last mark, if nothing stands behind it.

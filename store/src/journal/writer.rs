@@ -34,14 +34,11 @@ pub struct Writer {
     /// The last sequence number in the batch, and in the file.
     batched: u64,
     acknowledged: u64,
-    /// How many records are in the batch after its last mark, and when the last one was made.
+    /// How many records are in the batch, and when the last one was made.
     records: u32,
     last: Moment,
     /// The hash chain of the file, if it has one.
     chain: Option<Chain>,
-    /// The same with so many bytes of the batch, where a mark is among them.
-    next: Option<Chain>,
-    hashed: usize,
 }
 
 impl Writer {
@@ -78,8 +75,6 @@ impl Writer {
             records: 0,
             last: Moment::default(),
             chain,
-            next: None,
-            hashed: 0,
         })
     }
 
@@ -93,6 +88,12 @@ impl Writer {
     #[must_use]
     pub fn file(&self) -> &Arc<File> {
         &self.file
+    }
+
+    /// How many bytes of whole records the current file holds.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.good
     }
 
     /// The last sequence number that was written; everything up to it survives us.
@@ -112,7 +113,6 @@ impl Writer {
         self.last = Moment::of(envelope);
         if payload.len() < BATCH {
             self.batch.extend_from_slice(payload);
-            self.mark();
             return if self.batch.len() >= BATCH {
                 self.flush()
             } else {
@@ -120,12 +120,9 @@ impl Writer {
             };
         }
         // A large payload is written from where it is instead of being copied.
-        let batch = std::mem::take(&mut self.batch);
-        let written = self.write(&batch, payload);
+        let mut batch = std::mem::take(&mut self.batch);
+        let written = self.write(&mut batch, payload);
         self.recycle(batch);
-        if written.is_ok() {
-            self.mark();
-        }
         written
     }
 
@@ -137,8 +134,8 @@ impl Writer {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let batch = std::mem::take(&mut self.batch);
-        let written = self.write(&batch, &[]);
+        let mut batch = std::mem::take(&mut self.batch);
+        let written = self.write(&mut batch, &[]);
         self.recycle(batch);
         written
     }
@@ -194,32 +191,26 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts a mark of the hash chain behind the batch, if it is time for one.
-    fn mark(&mut self) {
-        let chain = self.next.as_ref().or(self.chain.as_ref());
-        if !chain.is_some_and(|chain| chain.is_due(self.records)) {
-            return;
-        }
-        // Of what the disk does not take, the chain of the file must not know.
-        if let Some(mut next) = self.next.take().or_else(|| self.chain.clone()) {
-            next.add(&self.batch[self.hashed..]);
-            next.mark(What::On, NONE, self.last, &mut self.batch);
-            self.next = Some(next);
-            (self.hashed, self.records) = (self.batch.len(), 0);
-        }
-    }
-
-    /// Writes the batch, of which these are the bytes, and what is to follow it.
-    fn write(&mut self, batch: &[u8], more: &[u8]) -> io::Result<()> {
-        let (next, hashed) = (self.next.take(), std::mem::take(&mut self.hashed));
+    /// Writes the batch, of which these are the bytes, and what is to follow it; behind that a
+    /// mark of the hash chain, if it is time for one.
+    fn write(&mut self, batch: &mut Vec<u8>, more: &[u8]) -> io::Result<()> {
         let records = std::mem::take(&mut self.records);
-        self.put(&[batch, more])?;
-        if let Some(mut chain) = next.or_else(|| self.chain.take()) {
-            chain.add(&batch[hashed..]);
-            chain.add(more);
-            chain.count(records);
-            self.chain = Some(chain);
+        // Of what the disk does not take, the chain of the file must not know.
+        let mut next = self.chain.clone();
+        let mut mark = Vec::new();
+        if let Some(next) = &mut next {
+            next.add(batch);
+            next.add(more);
+            next.count(records);
+            if next.is_due() {
+                next.mark(What::On, NONE, self.last, &mut mark);
+            }
         }
+        if more.is_empty() {
+            batch.append(&mut mark);
+        }
+        self.put(&[batch, more, &mark])?;
+        self.chain = next;
         self.acknowledged = self.batched;
         Ok(())
     }
@@ -392,6 +383,27 @@ mod tests {
             last.envelope.sequence,
             u64::from(super::super::chain::EVERY)
         );
+    }
+
+    #[test]
+    fn what_is_written_at_once_has_one_mark_at_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let key = super::super::chain::tests::key();
+        let mut writer = Writer::chained(&store, header(), key).unwrap();
+        for sequence in 1..=500 {
+            writer.append(&envelope(sequence), b"small").unwrap();
+        }
+        writer.flush().unwrap();
+        let path = store.segments().unwrap().remove(0);
+        let segment = Segment::open(&path).unwrap();
+        let numbers: Vec<_> = segment
+            .with_marks()
+            .map(|item| item.unwrap().envelope)
+            .filter(|envelope| envelope.kind == super::super::Kind::Mark)
+            .map(|mark| mark.sequence)
+            .collect();
+        assert_eq!(numbers, [0, 500]);
     }
 
     #[test]

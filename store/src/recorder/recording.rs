@@ -372,7 +372,7 @@ impl Recording {
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()?;
         match &self.syncer {
-            Some(syncer) => syncer.wrote(self.writer.file()),
+            Some(syncer) => syncer.wrote(self.writer.file(), self.writer.length()),
             None => self.writer.file().sync_data()?,
         }
         if self.writer.is_full() && self.writer.roll().is_ok() {
