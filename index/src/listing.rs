@@ -4,10 +4,12 @@
 //! Before that the word filters of its files are asked. Runs are looked at in blocks, those
 //! that have to be opened on all processors.
 
+use crate::filed::{self, Changes};
 use crate::fit::{Fit, Warnings};
 use crate::keys::{self, kind};
 use crate::local::Local;
 use crate::opening::{self, SessionFiles};
+use crate::rows::scan::count;
 use crate::rows::{self, RunRow};
 use crate::runs::RunsError;
 use crate::table::{Facts, Names};
@@ -189,6 +191,7 @@ struct Asked<'a> {
     query: &'a RunsQuery,
     filter: Filter,
     words: Words,
+    changes: Changes,
     /// Which sessions of a file hold the words, by its path: a file of HTTP has those of
     /// hundreds of runs, and is unpacked once for all of them.
     holding: Mutex<HashMap<PathBuf, Arc<Holding>>>,
@@ -263,6 +266,7 @@ impl Local {
             query,
             filter,
             words,
+            changes: self.changes(&query.workspace)?,
             holding: Mutex::default(),
         };
         let (mut page, mut warnings) = (RunsPage::default(), Warnings::default());
@@ -299,6 +303,10 @@ impl Local {
                     ));
                 }
                 page.cursor = Some(at);
+                for changed in asked.changes.in_run(run.row.id) {
+                    let tally = &mut run.row.tally.found;
+                    count(tally, &changed.code, changed.severity, changed.count);
+                }
                 page.runs.push(run);
             }
             if !more {
@@ -344,7 +352,8 @@ impl Local {
                     continue;
                 }
                 let verdict = self.verdict([run].into_iter().chain(entry.aliases()));
-                let facts = table.facts((started, run, entry), verdict);
+                let changed = asked.changes.in_run(run);
+                let facts = table.facts((started, run, entry), verdict, changed);
                 if let Some(sure) = asked.ask(&facts)
                     && let Some(row) = self.row(&query.workspace, run)?
                 {
@@ -374,7 +383,8 @@ impl Local {
                 at.seen += 1;
                 let entry = names.entry(&row);
                 let run = self.listed(row);
-                let facts = names.facts((started, run.row.id, &entry), run.verdict());
+                let changed = asked.changes.in_run(run.row.id);
+                let facts = names.facts((started, run.row.id, &entry), run.verdict(), changed);
                 let sure = asked.ask(&facts);
                 looked.extend(sure.map(|sure| (at, Looked { run, sure })));
             }
@@ -464,7 +474,13 @@ impl Local {
             }
         }
         let story = opening::open(self.store(), &run.row, &files)?.story(&run.row);
-        Ok(asked.filter.matches_run(&story, run.verdict()))
+        let found =
+            match run.row.tally.found.is_empty() && asked.changes.in_run(run.row.id).is_empty() {
+                true => Vec::new(),
+                false => filed::codes(&filed::in_story(&story, &self.filed(&run.row)?.0)),
+            };
+        let matcher = asked.filter.over(&story, run.verdict()).with(&found);
+        Ok(matcher.run())
     }
 }
 

@@ -45,6 +45,9 @@ mod text;
 mod view;
 mod walk;
 
+/// Raised when rules say something else of the same text: what was found by others is found anew.
+pub const RULES: u32 = 1;
+
 pub use finding::{Confidence, Finding, Place, Severity, escaped};
 pub use listing::{Listing, listing};
 pub use scan::{Server, definition, message, result, server, signals, tool};

@@ -6,6 +6,7 @@ use crate::scan::{self, Server};
 use crate::storm::Storm;
 use agent_trace_model::step::{Message, Step, StepKind};
 use agent_trace_model::story::Story;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -30,11 +31,12 @@ pub struct ScannedRun {
 }
 
 /// Something that was found in a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct InRun {
     /// The number of the step whose answer it stands in.
     pub step: usize,
     /// What was found. Its pointer starts at the answer.
+    #[serde(flatten)]
     pub finding: Finding,
 }
 

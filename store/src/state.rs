@@ -140,7 +140,9 @@ impl State {
     /// As [`Self::append`].
     pub fn append_all(&self, entries: &[Entry]) -> Result<(), StateError> {
         let payloads = entries.iter().map(serde_json::to_vec);
-        let payloads: Vec<Vec<u8>> = payloads.collect::<Result<_, _>>().map_err(io::Error::from)?;
+        let payloads: Vec<Vec<u8>> = payloads
+            .collect::<Result<_, _>>()
+            .map_err(io::Error::from)?;
         let _lock = self.lock()?;
         let path = self.path();
         if !path.exists() {
@@ -154,7 +156,9 @@ impl State {
         let record = |(at, payload): (u64, &Vec<u8>)| log::record(log.last + at, now(), payload);
         let records: Vec<Vec<u8>> = (1..).zip(&payloads).map(record).collect();
         let good = log.length;
-        let written = file.write_all(&records.concat()).and_then(|()| file.sync_data());
+        let written = file
+            .write_all(&records.concat())
+            .and_then(|()| file.sync_data());
         if let Err(error) = written {
             let _ = file.set_len(good).and_then(|()| file.sync_data());
             return Err(error.into());

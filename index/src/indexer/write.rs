@@ -3,6 +3,9 @@
 //! What a changed session may change is found by the keys that its parts have, and had: all
 //! parts that may be in one run with one of them are grouped anew.
 
+use super::scan::{self, Across};
+use crate::digest::Digested;
+use crate::digest::scan::Scanned;
 use crate::engine::{Batch, Engine, EngineError};
 use crate::group::{Atom, group};
 use crate::keys;
@@ -24,7 +27,7 @@ pub(super) enum Update {
         /// The process.
         process: ProcessRow,
         /// The sessions that are new or not as they were.
-        sessions: Vec<SessionRow>,
+        sessions: Vec<Digested>,
         /// Whether these are all of them: others are gone.
         all: bool,
     },
@@ -65,16 +68,18 @@ type Found = (String, [u8; 16]);
 pub(super) struct Writer<'a> {
     engine: &'a dyn Engine,
     idle: u64,
+    across: &'a mut Across,
     updates: Vec<Update>,
     waiting: usize,
     sessions: u64,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(engine: &'a dyn Engine, idle: u64) -> Self {
+    pub(super) fn new(engine: &'a dyn Engine, idle: u64, across: &'a mut Across) -> Self {
         Self {
             engine,
             idle,
+            across,
             updates: Vec::new(),
             waiting: 0,
             sessions: 0,
@@ -111,7 +116,7 @@ impl<'a> Writer<'a> {
         for update in updates {
             change.take(update)?;
         }
-        change.regroup(self.idle)?;
+        change.regroup(self.idle, self.across)?;
         self.engine.apply(change.rows.batch())
     }
 }
@@ -185,8 +190,8 @@ impl<'a> Change<'a> {
             self.rows.remove(keys::process(process));
             self.unreadable(process, &[]);
         }
-        for row in rows {
-            self.session(row.id, Some(row))?;
+        for Digested { row, scanned } in rows {
+            self.session(row.id, Some(row), &scanned)?;
         }
         Ok(())
     }
@@ -197,7 +202,8 @@ impl<'a> Change<'a> {
         };
         for ordinal in row.sessions {
             if kept.binary_search(&ordinal).is_err() {
-                self.session(SessionId { process, ordinal }, None)?;
+                let session = SessionId { process, ordinal };
+                self.session(session, None, &Scanned::default())?;
             }
         }
         Ok(())
@@ -205,8 +211,14 @@ impl<'a> Change<'a> {
 
     /// Puts the row of a session in place of the one that there was. Only parts that are not as
     /// they were can change runs: of a long session that is the last one.
-    fn session(&mut self, id: SessionId, row: Option<SessionRow>) -> Result<(), EngineError> {
+    fn session(
+        &mut self,
+        id: SessionId,
+        row: Option<SessionRow>,
+        scanned: &Scanned,
+    ) -> Result<(), EngineError> {
         let before = self.load(id)?.cloned();
+        scan::write(&mut self.rows, id, before.as_ref(), row.as_ref(), scanned)?;
         let is_same = |part| match (&before, &row) {
             (Some(before), Some(row)) => is_same(before, row, part),
             _ => false,
@@ -275,7 +287,7 @@ impl<'a> Change<'a> {
     }
 
     /// Finds all parts that may be in one run with those that changed, and groups them.
-    fn regroup(&mut self, idle: u64) -> Result<(), EngineError> {
+    fn regroup(&mut self, idle: u64, across: &mut Across) -> Result<(), EngineError> {
         while let Some(part) = self.queue.pop() {
             let (id, number) = part;
             let Some(row) = self.load(id)? else {
@@ -293,7 +305,7 @@ impl<'a> Change<'a> {
             }
             self.parts.insert(part, Some(atom));
         }
-        self.write_runs(idle)
+        self.write_runs(idle, across)
     }
 
     fn relatives(
@@ -332,7 +344,7 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    fn write_runs(&mut self, idle: u64) -> Result<(), EngineError> {
+    fn write_runs(&mut self, idle: u64, across: &mut Across) -> Result<(), EngineError> {
         let mut workspaces: BTreeMap<String, Vec<Atom>> = BTreeMap::new();
         for ((id, _), atom) in std::mem::take(&mut self.parts) {
             if let (Some(atom), Some(Some(row))) = (atom, self.sessions.get(&id)) {
@@ -350,7 +362,8 @@ impl<'a> Change<'a> {
         }
         for (workspace, atoms) in workspaces {
             for group in group(&workspace, &atoms, idle) {
-                let row = merge::run(&workspace, &group, &atoms, &sessions);
+                let mut row = merge::run(&workspace, &group, &atoms, &sessions);
+                across.look(&self.rows, &sessions, &mut row)?;
                 after.extend(rows_of(&row));
             }
         }
@@ -373,12 +386,13 @@ fn rows_of(run: &RunRow) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     let name = encode(&(&workspace[..], run.id.as_bytes()));
     let row = (keys::run(workspace, run.id), encode(run));
     let time = (keys::time(workspace, run.started, run.id), Vec::new());
+    let across = (!run.across.is_empty()).then(|| (keys::across(workspace, run.id), Vec::new()));
     let ids = run.aliases.iter().chain([&run.id]);
     let ids = ids.map(|id| keys::alias(*id));
     let slices = run.slices.iter();
     let members = slices.map(|slice| keys::member(slice.session, slice.part));
     let names = ids.chain(members).map(move |key| (key, name.clone()));
-    [row, time].into_iter().chain(names)
+    [row, time].into_iter().chain(across).chain(names)
 }
 
 /// The workspace and the run in a row that names one.
@@ -414,6 +428,9 @@ fn is_same(before: &SessionRow, now: &SessionRow, part: u32) -> bool {
         marks,
         keys,
         files: _,
+        identity,
+        view: _,
+        lists,
         parts,
     } = before;
     parts.get(at) == now.parts.get(at)
@@ -424,6 +441,7 @@ fn is_same(before: &SessionRow, now: &SessionRow, part: u32) -> bool {
         && (started, clipped) == (&now.started, &now.clipped)
         && (standing, end) == (&now.standing, &now.end)
         && (marks, keys) == (&now.marks, &now.keys)
+        && (identity, lists) == (&now.identity, &now.lists)
 }
 
 impl Clusters {
@@ -450,7 +468,7 @@ impl Clusters {
 }
 
 /// Rows as they will be once a batch is applied.
-struct Overlay<'a> {
+pub(super) struct Overlay<'a> {
     engine: &'a dyn Engine,
     changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
@@ -470,8 +488,25 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    fn row<T: serde::de::DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>, EngineError> {
+    pub(super) fn row<T: serde::de::DeserializeOwned>(
+        &self,
+        key: &[u8],
+    ) -> Result<Option<T>, EngineError> {
         Ok(self.get(key)?.and_then(|row| decode(&row)))
+    }
+
+    /// Whether there is a row with such a key.
+    pub(super) fn has(&self, prefix: &[u8]) -> Result<bool, EngineError> {
+        let changed = self.changes.range(prefix.to_vec()..);
+        let mut changed = changed.take_while(|(key, _)| key.starts_with(prefix));
+        let mut found = changed.any(|(_, value)| value.is_some());
+        if !found {
+            self.engine.scan(prefix, None, &mut |key, _| {
+                found = !self.changes.contains_key(key);
+                !found
+            })?;
+        }
+        Ok(found)
     }
 
     fn scan(&self, prefix: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Result<(), EngineError> {
@@ -495,11 +530,11 @@ impl<'a> Overlay<'a> {
         Ok(())
     }
 
-    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+    pub(super) fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
         self.changes.insert(key, Some(value));
     }
 
-    fn remove(&mut self, key: Vec<u8>) {
+    pub(super) fn remove(&mut self, key: Vec<u8>) {
         self.changes.insert(key, None);
     }
 

@@ -1,13 +1,12 @@
 //! Which definitions changed, from all that was seen of one server.
 //!
 //! What a server tells may depend on who asks: on the client, what it can do, the revision
-//! that is spoken, the command's arguments. All that together is a *view*. A definition has
-//! changed where one view saw it otherwise before, and nobody saw it as it is now. So it is no
-//! change that
+//! that is spoken. All that together is a *view*. A definition has changed where one view saw
+//! it otherwise before, and nobody saw it as it is now. So it is no change that
 //!
 //! - a definition is not listed any more, or again,
 //! - two clients are told different things,
-//! - a server is reached in another way, or started with other arguments,
+//! - a server is reached in another way,
 //! - a definition is once more what it was.
 //!
 //! What someone approved counts as seen by the views that it was approved for, at that time.

@@ -51,7 +51,12 @@ impl Approval {
             name,
             ..
         } = self;
-        (workspace.clone(), server.clone(), kind.clone(), name.clone())
+        (
+            workspace.clone(),
+            server.clone(),
+            kind.clone(),
+            name.clone(),
+        )
     }
 }
 

@@ -71,6 +71,10 @@ impl RunFacts for Summary<'_> {
         }
     }
 
+    fn found(&self, _: &str) -> Ternary {
+        Ternary::No
+    }
+
     fn clients(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         Box::new(
             self.story
