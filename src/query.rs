@@ -225,7 +225,7 @@ pub(crate) fn read(store: &Store, found: Found) -> Result<Opened, CommandError> 
     }
     let story = opened.story(&run.row);
     Ok(Opened {
-        findings: filed::in_story(&story, &findings),
+        findings: filed::in_story(&story, &run.row, &opened.sessions, &findings),
         more_findings,
         story,
         sessions: opened.sessions,

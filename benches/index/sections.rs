@@ -11,6 +11,8 @@ pub(crate) enum Section {
     Reading,
     /// Making one, and what all takes on the disk.
     Indexing,
+    /// Scanning what is recorded.
+    Scanning,
     /// Commands that open the index themselves.
     Cold,
     /// Commands that ask who owns it.
@@ -23,6 +25,7 @@ impl Sections for Section {
     const ALL: &'static [Self] = &[
         Self::Reading,
         Self::Indexing,
+        Self::Scanning,
         Self::Cold,
         Self::Owner,
         Self::Peer,
@@ -32,6 +35,7 @@ impl Sections for Section {
         match self {
             Self::Reading => "reading",
             Self::Indexing => "indexing",
+            Self::Scanning => "scanning",
             Self::Cold => "cold",
             Self::Owner => "owner",
             Self::Peer => "peer",

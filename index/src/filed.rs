@@ -16,8 +16,9 @@ use agent_trace_scanners::Finding;
 use agent_trace_scanners::Severity;
 use agent_trace_scanners::pin::diff;
 use agent_trace_scanners::run::InRun;
+use agent_trace_store::trace::Session;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// The most findings of a run that are told.
 pub const MOST: usize = agent_trace_scanners::run::MOST;
@@ -141,11 +142,7 @@ impl Local {
         for session in sessions {
             let slices = run.slices.iter().filter(|slice| slice.session == session);
             let slices: Vec<_> = slices.collect();
-            let within = |at: &StepAt| {
-                let open = |to: u64| to == u64::MAX && at.monotonic == to;
-                let mut slices = slices.iter();
-                slices.any(|s| s.from <= at.monotonic && (at.monotonic < s.to || open(s.to)))
-            };
+            let within = |at: &StepAt| slices.iter().any(|slice| slice.holds(at.monotonic));
             let Some(row) = self.session_row(session)? else {
                 continue;
             };
@@ -413,22 +410,35 @@ fn run_of(
     Ok(Some((workspace, run, alone.then_some(at.number))))
 }
 
-/// The findings of a run with the numbers of its steps. Those whose step the story does not
-/// have are left out.
+/// The findings of a run with the numbers of its steps in its story, which was made of these
+/// sessions. Those whose step it does not have are left out.
 #[must_use]
-pub fn in_story(story: &Story, filed: &[Filed]) -> Vec<InRun> {
-    let mut sessions = HashMap::new();
-    for (position, session) in story.sessions.iter().enumerate() {
-        sessions.insert(session.id, position);
+pub fn in_story(story: &Story, row: &RunRow, sessions: &[Session], filed: &[Filed]) -> Vec<InRun> {
+    if filed.is_empty() {
+        return Vec::new();
     }
-    let steps: HashMap<(usize, u64), usize> = story
-        .steps
-        .iter()
-        .map(|step| ((step.session, step.wall), step.number))
-        .collect();
+    let mut steps: HashMap<(SessionId, u64), usize> = HashMap::new();
+    for (position, told) in story.sessions.iter().enumerate() {
+        let Some(session) = sessions.iter().find(|s| s.entry.session == told.id) else {
+            continue;
+        };
+        let slices = row.slices.iter().filter(|slice| slice.session == told.id);
+        let slices: Vec<_> = slices.collect();
+        // Requests that are read together began at the same time; their order is kept.
+        let mut numbers: BTreeMap<u64, VecDeque<usize>> = BTreeMap::new();
+        for step in story.steps.iter().filter(|step| step.session == position) {
+            numbers.entry(step.wall).or_default().push_back(step.number);
+        }
+        for step in session.steps.iter() {
+            if slices.iter().any(|slice| slice.holds(step.monotonic))
+                && let Some(number) = numbers.get_mut(&step.wall).and_then(VecDeque::pop_front)
+            {
+                steps.insert((told.id, step.number as u64), number);
+            }
+        }
+    }
     let found = filed.iter().filter_map(|one| {
-        let session = sessions.get(&one.at.session)?;
-        let step = *steps.get(&(*session, one.at.wall))?;
+        let step = *steps.get(&(one.at.session, one.at.number))?;
         let finding: Finding = one.found.finding(&one.server)?;
         Some(InRun { step, finding })
     });

@@ -17,7 +17,7 @@
 //! D folder                                   when it was changed when it was read
 //! U process                                  why files of it cannot be read, where any cannot
 //! F process ordinal                          FiledRow      what was found in results, if anything
-//! N workspace 0 server(16) list(32)          ListRow       a list of definitions of a server
+//! I workspace 0 server(16) list(32)          ListRow       a list of definitions of a server
 //! X workspace 0 run                          ()            runs in which something was found across servers
 //! O workspace 0 server(16) list(32) view(8) wall process ordinal
 //!                                            SeenRow       who was told it, and when first
@@ -52,7 +52,7 @@ pub mod kind {
     /// What was found in the results of sessions.
     pub const FILED: u8 = b'F';
     /// Lists of definitions.
-    pub const LIST: u8 = b'N';
+    pub const LIST: u8 = b'I';
     /// Runs in which something was found that only shows in several servers.
     pub const ACROSS: u8 = b'X';
     /// Sessions that were told a list.

@@ -473,11 +473,16 @@ impl Local {
                 return Ok(false);
             }
         }
-        let story = opening::open(self.store(), &run.row, &files)?.story(&run.row);
+        let opened = opening::open(self.store(), &run.row, &files)?;
+        let story = opened.story(&run.row);
         let found =
             match run.row.tally.found.is_empty() && asked.changes.in_run(run.row.id).is_empty() {
                 true => Vec::new(),
-                false => filed::codes(&filed::in_story(&story, &self.filed(&run.row)?.0)),
+                false => {
+                    let (filed, _) = self.filed(&run.row)?;
+                    let found = filed::in_story(&story, &run.row, &opened.sessions, &filed);
+                    filed::codes(&found)
+                }
             };
         let matcher = asked.filter.over(&story, run.verdict()).with(&found);
         Ok(matcher.run())

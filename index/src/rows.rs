@@ -103,6 +103,15 @@ pub struct Slice {
     pub to: u64,
 }
 
+impl Slice {
+    /// Whether a step that began at this moment of that clock is in it. The last moment there
+    /// is belongs to what is open.
+    #[must_use]
+    pub fn holds(&self, monotonic: u64) -> bool {
+        self.from <= monotonic && (monotonic < self.to || self.to == u64::MAX)
+    }
+}
+
 /// A prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnRow {

@@ -249,9 +249,14 @@ impl Asked {
             } = found;
             let opened = opening::open(&store, &run.row, &files)?;
             let mut story = opened.story(&run.row);
-            cut(&mut story, turn.as_deref());
+            let mut findings = filed::in_story(&story, &run.row, &opened.sessions, &findings);
+            let kept = cut(&mut story, turn.as_deref());
+            findings.retain_mut(|found| {
+                let position = kept.binary_search(&found.step);
+                found.step = position.map_or(0, |position| position + 1);
+                found.step > 0
+            });
             // What is filed is all there is, but for runs with more of it than is told.
-            let findings = filed::in_story(&story, &findings);
             let mut flagged: BTreeSet<usize> = findings
                 .iter()
                 .filter(|found| found.finding.severity >= Severity::High)
@@ -310,20 +315,23 @@ impl Asked {
     }
 }
 
-/// Takes the prompt that asks out of a run, and what was said to our own server.
-fn cut(story: &mut Story, turn: Option<&str>) {
+/// Takes the prompt that asks out of a run, and what was said to our own server. The numbers
+/// that the steps which are left had before.
+fn cut(story: &mut Story, turn: Option<&str>) -> Vec<usize> {
     let asking = turn.and_then(|id| story.turns.iter().position(|turn| turn.id == id));
     let own: Vec<bool> = story.sessions.iter().map(is_own).collect();
     let is_own = |session: usize| own.get(session).copied().unwrap_or(false);
     story
         .steps
         .retain(|step| !(is_own(step.session) || asking.is_some() && step.turn == asking));
+    let kept = story.steps.iter().map(|step| step.number).collect();
     for (position, step) in story.steps.iter_mut().enumerate() {
         step.number = position + 1;
     }
     if asking.is_some_and(|asking| asking + 1 == story.turns.len()) {
         story.turns.pop();
     }
+    kept
 }
 
 /// Whether a session is one with a server of ours that answers assistants.

@@ -142,7 +142,7 @@ impl Judging<'_> {
                 let opened = opening::open(&self.daemon.store, &run.row, &files)?;
                 let story = opened.story(&run.row);
                 Ok(Some(Opened {
-                    findings: filed::in_story(&story, &findings),
+                    findings: filed::in_story(&story, &run.row, &opened.sessions, &findings),
                     more_findings,
                     story,
                     sessions: opened.sessions,

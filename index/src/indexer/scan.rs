@@ -30,15 +30,29 @@ pub(super) fn write(
 ) -> Result<(), EngineError> {
     if scanned.filed.found.is_empty() {
         // Most have none, and had none.
-        if before.is_some() {
-            rows.remove(keys::filed(id));
+        let key = keys::filed(id);
+        if before.is_some() && rows.has(&key)? {
+            rows.remove(key);
         }
     } else {
         rows.put(keys::filed(id), encode(&scanned.filed));
     }
     let (old, new) = (told(before), told(now));
     if let Some(row) = now {
+        let names = |row: &SessionRow| {
+            let SessionRow {
+                server,
+                client,
+                project,
+                ..
+            } = row;
+            (server.clone(), client.clone(), project.clone())
+        };
+        let same_names = before.is_some_and(|before| names(before) == names(row));
         for (key, told) in &new {
+            if same_names && old.contains_key(key) {
+                continue;
+            }
             let seen = SeenRow {
                 at: told.at,
                 server: row.server.clone(),
@@ -124,8 +138,7 @@ impl Across {
                 continue;
             };
             for list in &row.lists {
-                let within = slice.from <= list.at.monotonic && list.at.monotonic <= slice.to;
-                if within && !row.server.is_empty() {
+                if slice.holds(list.at.monotonic) && !row.server.is_empty() {
                     let known = told.entry((&row.server, list.list)).or_insert((*list, row));
                     if list.at < known.0.at {
                         *known = (*list, row);
