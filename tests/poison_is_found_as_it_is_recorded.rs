@@ -10,6 +10,7 @@ mod support;
 use serde_json::{Value, json};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use support::asking::Asking;
 use support::{Home, LIMIT, Session, wait_for};
 
 /// An MCP server that tells what stands in a file beside it: tools, and the text of results.
@@ -270,6 +271,18 @@ fn a_description_that_changes_is_told_until_it_is_approved() {
         changed["fields"][0]["new"],
         "Adds two numbers.\\u{1b}[8m Rounded."
     );
+    // An assistant is told the same.
+    let mut asking = Asking::all(&home);
+    let told = asking.ok("mcp_scan", &json!({}));
+    assert_eq!(told["findings"][0]["code"], "AT1401", "{told:#}");
+    assert_eq!((&told["servers"], &told["tools"]), (&json!(1), &json!(2)));
+    let pins = asking.ok("mcp_scan", &json!({ "pins": true }));
+    assert_eq!(pins["pins"][0]["standing"], "changed", "{pins:#}");
+    let fields = &pins["pins"][0]["recorded"]["changes"];
+    assert_eq!(fields[0]["pointer"], "/description", "{pins:#}");
+    drop(asking);
+    let checked = home.run(["check", "latest"]);
+    assert!(checked.out.contains("AT1401"), "{checked:?}");
     let diff = home.run(["mcp-scan", "pins", "diff"]);
     assert_eq!(diff.code, 1);
     assert!(

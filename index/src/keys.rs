@@ -178,17 +178,36 @@ pub fn seen(
     key
 }
 
-/// The server, the list and the view in a key of [`seen`], the time and the length of what
-/// stands before that. `prefix`: that of the workspace.
+/// What a key of [`seen`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The digest of what identifies the server.
+    pub server: [u8; 16],
+    /// The list.
+    pub list: Hash,
+    /// Who was told it.
+    pub view: [u8; 8],
+    /// When, in nanoseconds since 1970.
+    pub wall: u64,
+    /// The length of what stands before that.
+    pub length: usize,
+}
+
+/// What a key of [`seen`] says. `prefix`: that of the workspace.
 #[must_use]
-pub fn seen_at(prefix: &[u8], key: &[u8]) -> Option<([u8; 16], Hash, [u8; 8], u64, usize)> {
+pub fn seen_at(prefix: &[u8], key: &[u8]) -> Option<Seen> {
     let rest = key.strip_prefix(prefix)?;
     let (server, rest) = rest.split_first_chunk::<16>()?;
     let (list, rest) = rest.split_first_chunk::<32>()?;
     let (view, rest) = rest.split_first_chunk::<8>()?;
     let (wall, _) = rest.split_first_chunk::<8>()?;
-    let length = key.len() - rest.len();
-    Some((*server, *list, *view, u64::from_be_bytes(*wall), length))
+    Some(Seen {
+        server: *server,
+        list: *list,
+        view: *view,
+        wall: u64::from_be_bytes(*wall),
+        length: key.len() - rest.len(),
+    })
 }
 
 /// The key of a list of definitions of a server.

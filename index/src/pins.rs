@@ -257,9 +257,16 @@ fn told(
             found.is_none()
         })?;
         let Some((key, first)) = found else { break };
-        let Some((server, list, view, wall, length)) = keys::seen_at(&prefix, &key) else {
+        let Some(at) = keys::seen_at(&prefix, &key) else {
             break;
         };
+        let keys::Seen {
+            server,
+            list,
+            view,
+            wall,
+            length,
+        } = at;
         count += 1;
         let of = &key[..length];
         let last = match now {
@@ -428,7 +435,7 @@ fn forms<'a>(
     forms.into_iter().map(|(.., form)| form).collect()
 }
 
-fn definition<'a>(at: At, told: &'a [Told]) -> Option<(&'a Told, &'a DefinitionRow)> {
+fn definition(at: At, told: &[Told]) -> Option<(&Told, &DefinitionRow)> {
     match at {
         At::Told(number, position) => {
             let one = told.get(number)?;

@@ -71,7 +71,7 @@ impl Scanner {
         let list = match known {
             Some(list) => list,
             None => {
-                let list = Arc::new(List::of(hash, serde_json::from_slice(result).ok()?));
+                let list = Arc::new(List::of(hash, &serde_json::from_slice(result).ok()?));
                 lock().remember(&list, result.len());
                 list
             }
@@ -93,8 +93,8 @@ impl Known {
 }
 
 impl List {
-    fn of(hash: Hash, result: Value) -> Self {
-        let definitions = pin::definitions(&result);
+    fn of(hash: Hash, result: &Value) -> Self {
+        let definitions = pin::definitions(result);
         // As it stands in the answer, so that pointers begin there.
         let answer = serde_json::json!({ "jsonrpc": "2.0", "result": result });
         let found = listing(None, &answer).unwrap_or_default().findings;

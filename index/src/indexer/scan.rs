@@ -62,9 +62,9 @@ pub(super) fn write(
             rows.put(key.clone(), encode(&seen));
         }
         for list in &scanned.lists {
-            let is_known = |told: &&ListedAt| told.list == list.hash;
+            let is_known = |told: &ListedAt| told.list == list.hash;
             let same_server = before.is_some_and(|before| before.identity == row.identity);
-            if !(same_server && old.values().any(|told| is_known(&told))) {
+            if !(same_server && old.values().any(|told| is_known(told))) {
                 put_list(rows, row, list)?;
             }
         }

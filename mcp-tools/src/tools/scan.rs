@@ -111,8 +111,8 @@ impl PinView {
         let fields = pin.changes.iter().flat_map(|change| &change.fields);
         let field = |field: &agent_trace_scanners::pin::diff::Change| FieldText {
             pointer: Text::name(&field.pointer),
-            old: field.old.as_ref().map(|old| Text::line(old)),
-            new: field.new.as_ref().map(|new| Text::line(new)),
+            old: field.old.as_ref().map(Text::line),
+            new: field.new.as_ref().map(Text::line),
         };
         Self {
             kind: pin.kind.as_str(),
@@ -266,7 +266,7 @@ impl Tool for McpScan {
                 (views.collect(), next)
             }
         };
-        let (findings, left) = budget.fill(views.into_iter());
+        let (findings, left) = budget.fill(views);
         output.next = match left {
             0 => next,
             _ => Some(input.after + findings.len()),
