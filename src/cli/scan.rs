@@ -29,7 +29,7 @@ pub(crate) struct Scan {
     #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["file", "fail_on", "server", "format"])]
     pub(crate) rows: Option<PathBuf>,
     /// What the server is called, where the file does not say it
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "file")]
     pub(crate) server: Option<String>,
     /// Report weak signs as well, which harmless texts have too
     #[arg(long)]
