@@ -7,8 +7,8 @@
 //! - [`sections`], [`options`], [`scale`]: what can be asked for
 //! - [`generate`]: the store
 //! - [`place`]: where it is, and the program that asks it
-//! - [`reading`], [`indexing`], [`parts`], [`questions`], [`peer`]: the sections; [`strace`]: what
-//!   the peer reads
+//! - [`reading`], [`indexing`], [`parts`], [`scanning`], [`questions`], [`peer`]: the sections;
+//!   [`strace`]: what the peer reads
 //! - [`process`]: what processes use
 //! - [`report`], [`verdict`], [`stats`]: what is printed
 //!
@@ -43,6 +43,8 @@ mod reading;
 mod report;
 #[path = "index/scale.rs"]
 mod scale;
+#[path = "index/scanning.rs"]
+mod scanning;
 #[path = "index/sections.rs"]
 mod sections;
 #[allow(dead_code, reason = "likewise")]
@@ -117,6 +119,7 @@ fn measure(section: Section, place: &Place, there: &There) -> Result<Vec<Measure
         Section::Reading => reading::run(place, there),
         Section::Indexing => indexing::run(place, there),
         Section::Parts => parts::run(place, there),
+        Section::Scanning => scanning::run(place, there),
         Section::Cold => questions::cold(place, there),
         Section::Owner => questions::owner(place, there),
         // That has a store of its own.

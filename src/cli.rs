@@ -94,7 +94,7 @@ Filters, for `runs`, `show`, `search`, `stats` and `export`; a run matches if on
   ~t TOOL      the tool that is called        ~e           failed
   ~s SERVER    the server                     ~q           never answered
   ~c CLIENT    a client of the run            ~o OUTCOME   ok, error, tool_error, timeout, ... slow
-  ~m METHOD    the method                     ~x CODE      JSON-RPC error code or HTTP status
+  ~m METHOD    the method                     ~x CODE      JSON-RPC error, HTTP status, AT1001
   ~b TEXT      request or response body       ~d >2s       duration (> >= < <= =; ns us ms s m h d)
   ~bq, ~bs     request body, response body    ~size >1MB   bytes of both messages
   ~w WORDS     whole words in either body     ~since 2h    ~until 2026-11-30

@@ -47,7 +47,7 @@ pub(crate) fn check_until(
 ) -> Result<Option<Decision>, CommandError> {
     let (run, story) = (&opened.run, &opened.story);
     let steps = story.steps.iter().map(|step| StepLine::of(story, step));
-    let document = RunDocument::of(run, story, steps.collect());
+    let document = RunDocument::of(run, story, steps.collect(), &opened.findings);
     let json = serde_json::to_vec(&document).map_err(|error| CommandError::Output(error.into()))?;
     let root = config.store().root().to_owned();
     // The command runs in another folder.

@@ -6,13 +6,16 @@ use crate::render::escape;
 use crate::render::time::{now, utc_offset};
 use crate::serving::signals::runtime;
 use agent_trace_analysis::filter::{Filter, Settings as FilterSettings};
+use agent_trace_index::filed::{self, StoreScan};
 use agent_trace_index::finding::Found;
 use agent_trace_index::listing::{Cursor, Listed, MOST, Projects, RunsPage, RunsQuery};
+use agent_trace_index::pins::PinsPage;
 use agent_trace_index::protocol::{Query, Reply};
 use agent_trace_index::stats::Stats;
 use agent_trace_index::{Access, Runs, RunsError, Settings, opening};
 use agent_trace_model::RunId;
 use agent_trace_model::story::Story;
+use agent_trace_scanners::run::InRun;
 use agent_trace_store::Store;
 use agent_trace_store::trace::{Session, SessionEntry};
 use owo_colors::OwoColorize;
@@ -43,6 +46,8 @@ impl Index {
             return match query {
                 Query::Runs(_) => Ok(Reply::Runs(RunsPage::default())),
                 Query::Stats(_) => Ok(Reply::Stats(Stats::default())),
+                Query::Scan(_) => Ok(Reply::Scanned(StoreScan::default())),
+                Query::Pins(_) => Ok(Reply::Pins(PinsPage::default())),
                 Query::Run { .. } => Err(RunsError::Empty.into()),
                 _ => Err(RunsError::NoStore(self.store.root().to_owned()).into()),
             };
@@ -182,6 +187,9 @@ pub(crate) struct Opened {
     pub(crate) story: Story,
     /// Its sessions with all that was recorded of them.
     pub(crate) sessions: Vec<Session>,
+    /// What scans found in it, and how much more.
+    pub(crate) findings: Vec<InRun>,
+    pub(crate) more_findings: u64,
 }
 
 /// Opens the run of this name.
@@ -196,7 +204,12 @@ pub(crate) fn open_in(store: &Store, name: &str) -> Result<Opened, CommandError>
 
 /// Reads a run that was found. What of it cannot be read is told.
 pub(crate) fn read(store: &Store, found: Found) -> Result<Opened, CommandError> {
-    let Found { run, files } = found;
+    let Found {
+        run,
+        files,
+        findings,
+        more_findings,
+    } = found;
     let opened = opening::open(store, &run.row, &files)?;
     if run.left_out > 0 {
         let _ = writeln!(
@@ -213,8 +226,11 @@ pub(crate) fn read(store: &Store, found: Found) -> Result<Opened, CommandError> 
             in_one_line(error)
         );
     }
+    let story = opened.story(&run.row);
     Ok(Opened {
-        story: opened.story(&run.row),
+        findings: filed::in_story(&story, &run.row, &opened.sessions, &findings),
+        more_findings,
+        story,
         sessions: opened.sessions,
         run,
     })
@@ -230,7 +246,7 @@ pub(crate) fn entries(
     config: &Config,
     name: &str,
 ) -> Result<(Listed, Vec<SessionEntry>), CommandError> {
-    let Found { run, files } = find(config, name)?;
+    let Found { run, files, .. } = find(config, name)?;
     let entries = opening::entries(&config.store(), &files)?;
     Ok((run, entries))
 }

@@ -17,6 +17,7 @@ use agent_trace_index::rows::{self, RunRow, StepAt};
 use agent_trace_model::id::SHORT_ID;
 use agent_trace_model::story::{Session, Standing, Story};
 use agent_trace_model::{Ending, Finish, Judge, Verdict};
+use agent_trace_scanners::Severity;
 use agent_trace_store::state::Decision;
 use std::io::{BufWriter, Write};
 
@@ -202,5 +203,20 @@ pub(crate) fn row_status(run: &Listed) -> String {
     if verdict != Verdict::Unjudged {
         text.push_str(&format!(", judged {verdict}"));
     }
+    text.push_str(&flagged(&row.tally.found));
     text
+}
+
+/// What scans flagged, after a comma: how much, and the worst of it.
+fn flagged(found: &[rows::CodeTally]) -> String {
+    let flagged = found
+        .iter()
+        .filter(|found| found.severity >= Severity::Medium);
+    let worst = flagged.clone().map(|found| found.severity).max();
+    let Some(worst) = worst else {
+        return String::new();
+    };
+    let many = flagged.map(|found| found.count).sum::<u64>();
+    let many = words::count(usize::try_from(many).unwrap_or(usize::MAX), "finding");
+    format!(", {many} ({})", worst.as_str())
 }

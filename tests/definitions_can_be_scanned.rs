@@ -85,7 +85,8 @@ fn exit_status_says_what_came_of_it() {
     assert_eq!(code(&scan(&["-"], "no JSON")), 2);
     assert_eq!(code(&scan(&["-"], "{}")), 2);
     assert_eq!(code(&scan(&["/does/not/exist"], "")), 2);
-    assert_eq!(code(&scan(&[], "")), 2);
+    // What a file does not say is said of a file.
+    assert_eq!(code(&scan(&["--server", "calc"], "")), 2);
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! ~t TOOL       the tool that is called         ~e          failed
 //! ~s SERVER     the server                      ~q          never answered
 //! ~c CLIENT     a client of the run             ~o OUTCOME  ok, error, … or slow
-//! ~m METHOD     the method                      ~x CODE     JSON-RPC error or HTTP status
+//! ~m METHOD     the method                      ~x CODE     JSON-RPC error, HTTP status, finding
 //! ~b TEXT       request or response body        ~d >2s      duration (> >= < <= =)
 //! ~bq TEXT      request body                    ~size >1MB  bytes of both messages
 //! ~k TASK       the task of the run             ~since TIME, ~until TIME
@@ -135,6 +135,7 @@ enum Atom {
     Size(Comparison, u64),
     Run(String),
     Code(i64),
+    Found(String),
     Verdict(Verdict),
     Since(u64),
     Until(u64),

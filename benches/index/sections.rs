@@ -13,6 +13,8 @@ pub(crate) enum Section {
     Indexing,
     /// What takes how much of the disk.
     Parts,
+    /// Scanning what is recorded.
+    Scanning,
     /// Commands that open the index themselves.
     Cold,
     /// Commands that ask who owns it.
@@ -26,6 +28,7 @@ impl Sections for Section {
         Self::Reading,
         Self::Indexing,
         Self::Parts,
+        Self::Scanning,
         Self::Cold,
         Self::Owner,
         Self::Peer,
@@ -36,6 +39,7 @@ impl Sections for Section {
             Self::Reading => "reading",
             Self::Indexing => "indexing",
             Self::Parts => "parts",
+            Self::Scanning => "scanning",
             Self::Cold => "cold",
             Self::Owner => "owner",
             Self::Peer => "peer",

@@ -4,15 +4,18 @@
 //! that an index that follows is equal to one that is made anew.
 //!
 //! - `part`: what is counted between two pauses
+//! - [`scan`]: what is found in answers
 //! - [`wire_keys`]: what requests say of the conversation that they belong to
 
 mod part;
+pub mod scan;
 pub mod wire_keys;
 
 use crate::rows::{Call, Failed, GroupKey, Marks, PartRow, PostTally, SessionRow, StepAt, TurnRow};
 use agent_trace_model::step::StepKind;
 use agent_trace_model::story::is_own;
 use agent_trace_model::{Ending, Stream};
+use agent_trace_scanners::pin::identity;
 use agent_trace_store::journal::Kind;
 use agent_trace_store::journal::header::{Header, KeyKind};
 use agent_trace_store::process::Process;
@@ -21,8 +24,10 @@ use agent_trace_store::trace::{Session, Step};
 use agent_trace_wire::message::stays_open;
 use part::Part;
 pub(crate) use part::{longer, name};
+use scan::{Scan, Scanned, Scanner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 use wire_keys::WireKeys;
 
 /// A client that waits for an answer is not idle, for so many times the pause that ends a run.
@@ -43,15 +48,27 @@ const PING: &str = "ping";
 #[derive(Debug)]
 pub struct Digests {
     idle: u64,
+    scanner: Arc<Scanner>,
     going_on: BTreeMap<u32, Digest>,
     /// The rows of sessions that are over and were not taken yet.
-    done: Vec<SessionRow>,
+    done: Vec<Digested>,
+}
+
+/// What is known of a session.
+#[derive(Clone, Debug)]
+pub struct Digested {
+    /// Its row.
+    pub row: SessionRow,
+    /// What was found in it.
+    pub scanned: Scanned,
 }
 
 /// A session while it is read.
 #[derive(Clone, Debug)]
 struct Digest {
     idle: u64,
+    scanner: Arc<Scanner>,
+    scan: Scan,
     parts: Vec<Part>,
     /// The number of the first step in which the client introduces itself, and as what.
     introduced: Option<(usize, String)>,
@@ -83,26 +100,27 @@ struct Post {
 impl Digests {
     /// None yet; clients that do nothing for `idle` nanoseconds begin a new run.
     #[must_use]
-    pub fn new(idle: u64) -> Self {
+    pub fn new(idle: u64, scanner: &Arc<Scanner>) -> Self {
         Self {
             idle,
+            scanner: Arc::clone(scanner),
             going_on: BTreeMap::new(),
             done: Vec::new(),
         }
     }
 
     /// The rows of the sessions that are over.
-    pub fn take_done(&mut self) -> Vec<SessionRow> {
+    pub fn take_done(&mut self) -> Vec<Digested> {
         std::mem::take(&mut self.done)
     }
 
     /// The rows of the sessions of which something became known since the last time.
-    pub fn take_rows(&mut self, flow: &mut Flow) -> Vec<SessionRow> {
+    pub fn take_rows(&mut self, flow: &mut Flow) -> Vec<Digested> {
         let mut rows = std::mem::take(&mut self.done);
         flow.touched(|ordinal, peek| {
             let known = self.going_on.get(&ordinal).cloned();
             let mut one = One {
-                digest: known.unwrap_or_else(|| Digest::new(self.idle)),
+                digest: known.unwrap_or_else(|| Digest::new(self.idle, &self.scanner)),
             };
             let (session, files) = peek(&mut one);
             rows.push(one.digest.row(&session, files));
@@ -120,7 +138,7 @@ impl Watch for Digests {
         settled: &[usize],
     ) {
         let ordinal = session.entry.session.ordinal;
-        let begin = || Digest::new(self.idle);
+        let begin = || Digest::new(self.idle, &self.scanner);
         let digest = self.going_on.entry(ordinal).or_insert_with(begin);
         digest.take(session, record, new, settled);
     }
@@ -128,7 +146,7 @@ impl Watch for Digests {
     fn over(&mut self, session: Session, files: (u32, u32)) {
         let ordinal = session.entry.session.ordinal;
         let digest = self.going_on.remove(&ordinal);
-        let digest = digest.unwrap_or_else(|| Digest::new(self.idle));
+        let digest = digest.unwrap_or_else(|| Digest::new(self.idle, &self.scanner));
         self.done.push(digest.row(&session, files));
     }
 }
@@ -153,9 +171,11 @@ impl Watch for One {
 }
 
 impl Digest {
-    fn new(idle: u64) -> Self {
+    fn new(idle: u64, scanner: &Arc<Scanner>) -> Self {
         Self {
             idle,
+            scanner: Arc::clone(scanner),
+            scan: Scan::default(),
             parts: Vec::new(),
             introduced: None,
             revision: None,
@@ -323,7 +343,10 @@ impl Digest {
         if step.kind == StepKind::Http && step.method.as_deref() == Some("POST") {
             self.post(step, at);
         }
+        let mut found = std::mem::take(&mut self.part_at(step.monotonic).tally.found);
+        self.scan.take(&self.scanner, session, step, at, &mut found);
         let part = self.part_at(step.monotonic);
+        part.tally.found = found;
         part.fold(step, at, bytes);
         if is_active(step) {
             part.active = part.active.max(step.wall);
@@ -364,7 +387,7 @@ impl Digest {
     }
 
     /// The row of the session as it is known now.
-    fn row(mut self, session: &Session, files: (u32, u32)) -> SessionRow {
+    fn row(mut self, session: &Session, files: (u32, u32)) -> Digested {
         if self.parts.is_empty() {
             self.begin(session, None);
         }
@@ -403,17 +426,22 @@ impl Digest {
             });
         }
         let revision = self.revision.map(|(_, revision)| revision);
+        let revision = revision.or(self.header_revision.map(|(_, revision)| revision));
+        let client = bounded(&client(session, self.introduced.map(|(_, name)| name)));
         let parts: Vec<PartRow> = self.parts.into_iter().map(|part| part.row(moved)).collect();
-        SessionRow {
+        let row = SessionRow {
             id: session.entry.session,
             workspace: header.workspace.clone(),
             project: header.project.clone(),
             task: session.opening.task.as_deref().map(bounded),
             own: is_own(&session.opening.command),
             server: bounded(session.server()),
-            client: bounded(&client(session, self.introduced.map(|(_, name)| name))),
+            identity: identity::of(&opening.command, &opening.cwd, opening.upstream.as_deref()),
+            view: self.scan.view(&client, revision.as_deref()),
+            lists: self.scan.lists(),
+            client,
             transport: bounded(session.transport()),
-            revision: revision.or(self.header_revision.map(|(_, revision)| revision)),
+            revision,
             started: session.entry.started,
             last: session.last,
             standing: session.standing(),
@@ -423,6 +451,10 @@ impl Digest {
             keys: keys(session),
             files,
             parts,
+        };
+        Digested {
+            row,
+            scanned: self.scan.scanned(),
         }
     }
 }

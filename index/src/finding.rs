@@ -1,11 +1,14 @@
 //! The run that is meant by a name: `latest`, an id, an id that it also goes by, or the
 //! beginning of one.
 
+use crate::filed::Filed;
 use crate::fit;
 use crate::keys;
 use crate::listing::{Listed, Projects};
 use crate::local::Local;
 use crate::opening::{self, SessionFiles};
+use crate::pins::CHANGED;
+use crate::rows::scan::count;
 use crate::rows::{self, NameRow, RunRow};
 use crate::runs::RunsError;
 use agent_trace_model::RunId;
@@ -22,6 +25,12 @@ pub struct Found {
     pub run: Listed,
     /// Which files hold its sessions; not all of them if [`Listed::left_out`] says so.
     pub files: Vec<SessionFiles>,
+    /// What scans found in it.
+    #[serde(default)]
+    pub findings: Vec<Filed>,
+    /// How much more they found.
+    #[serde(default)]
+    pub more_findings: u64,
 }
 
 impl Local {
@@ -37,8 +46,17 @@ impl Local {
             _ => self.by_prefix(workspace, projects, name)?,
         };
         let files = opening::files(&**self.engine(), &row)?;
-        let run = self.listed(row);
-        let mut found = Found { run, files };
+        let (findings, more_findings) = self.filed(&row)?;
+        let mut run = self.listed(row);
+        for one in findings.iter().filter(|one| one.found.code == CHANGED) {
+            count(&mut run.row.tally.found, CHANGED, one.found.severity, 1);
+        }
+        let mut found = Found {
+            run,
+            files,
+            findings,
+            more_findings,
+        };
         fit::cut(&mut found);
         Ok(found)
     }

@@ -78,7 +78,9 @@ impl Cut for Listed {
             + shorten(&mut tally.methods, most)
             + shorten(&mut tally.codes, most)
             + shorten(&mut tally.statuses, most)
-            + shorten(&mut tally.posts, most);
+            + shorten(&mut tally.posts, most)
+            + shorten(&mut tally.found, most)
+            + shorten(&mut row.across, most);
         self.left_out += left_out;
         left_out
     }
@@ -87,6 +89,7 @@ impl Cut for Listed {
 impl Cut for Found {
     fn cut(&mut self, most: usize) -> u64 {
         let mut left_out = shorten(&mut self.files, most);
+        self.more_findings += shorten(&mut self.findings, most);
         for session in &mut self.files {
             left_out += shorten(&mut session.files, most);
         }

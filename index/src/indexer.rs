@@ -11,6 +11,7 @@
 //! - `files`: what is on the disk, and what of it is new
 //! - `growing`: journals that are being written
 //! - `write`: rows, and the runs that they make up
+//! - `scan`: rows of what was found and defined
 //! - [`verify`]: an index compared with one that is made anew
 //! - [`events`]: waiting for something to happen
 
@@ -18,10 +19,12 @@ pub mod events;
 mod files;
 mod growing;
 mod overlay;
+mod scan;
 pub mod verify;
 mod write;
 
 use crate::digest::Digests;
+use crate::digest::scan::Scanner;
 use crate::engine::{Batch, Engine, EngineError};
 use crate::keys;
 use crate::rows::{FileRow, ProcessRow, SCHEMA, VersionRow, decode, encode};
@@ -33,6 +36,7 @@ use agent_trace_store::trace::flow::Flow;
 use agent_trace_store::trace::is_live;
 use files::Files;
 use growing::Growing;
+use scan::Across;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -59,6 +63,9 @@ pub struct Indexer {
     idle: u64,
     files: Files,
     growing: BTreeMap<ProcessId, Growing>,
+    /// Remembers what it scanned.
+    scanner: Arc<Scanner>,
+    across: Across,
 }
 
 /// Why an index cannot be brought up to date.
@@ -106,6 +113,7 @@ impl Indexer {
         let version = VersionRow {
             schema: SCHEMA,
             idle,
+            rules: agent_trace_scanners::RULES,
         };
         let known = engine.get(&keys::version())?;
         if known.and_then(|row| decode(&row)) != Some(version) {
@@ -121,6 +129,8 @@ impl Indexer {
             idle,
             files,
             growing: BTreeMap::new(),
+            scanner: Arc::default(),
+            across: Across::default(),
         })
     }
 
@@ -132,7 +142,8 @@ impl Indexer {
     pub fn catch_up(&mut self) -> Result<Progress, IndexError> {
         let mut progress = Progress::default();
         let engine = Arc::clone(&self.engine);
-        let mut writer = Writer::new(&*engine, self.idle);
+        let mut across = std::mem::take(&mut self.across);
+        let mut writer = Writer::new(&*engine, self.idle, &mut across);
         let mut finished = Vec::new();
         for process in self.files.look(&self.store)? {
             let files = self.files.of(process);
@@ -154,6 +165,8 @@ impl Indexer {
         self.read_finished(&finished, &mut writer, &mut progress)?;
         writer.commit()?;
         progress.sessions = writer.sessions();
+        drop(writer);
+        self.across = across;
         progress.live = self.growing.len() as u64;
         self.files.settle(&*engine)?;
         Ok(progress)
@@ -190,7 +203,7 @@ impl Indexer {
             return Ok(None);
         }
         let first = states.first().map_or(1, |file| file.number);
-        let begin = || Growing::new(&self.store, process, first, self.idle);
+        let begin = || Growing::new(&self.store, process, first, self.idle, &self.scanner);
         let growing = self.growing.entry(process).or_insert_with(begin);
         let before = growing.records();
         let polled = growing.poll();
@@ -203,7 +216,7 @@ impl Indexer {
             if row.is_some() && files.unchanged(&states) {
                 return Ok(None);
             }
-            let update = read(&self.store, process, states, self.idle);
+            let update = read(&self.store, process, states, self.idle, &self.scanner);
             progress.records += update.records();
             self.files.done(process, update.files(), false);
             progress.processes += 1;
@@ -249,6 +262,7 @@ impl Indexer {
             work.push((*process, states, settled));
         }
         let (next, store, idle) = (AtomicUsize::new(0), &self.store, self.idle);
+        let scanner = &self.scanner;
         let count = std::thread::available_parallelism().map_or(1, NonZero::get);
         let count = count.min(MOST_WORKERS).min(work.len());
         std::thread::scope(|scope| {
@@ -259,7 +273,7 @@ impl Indexer {
                     while let Some((process, states, settled)) =
                         work.get(next.fetch_add(1, Ordering::Relaxed))
                     {
-                        let update = read(store, *process, states.clone(), idle);
+                        let update = read(store, *process, states.clone(), idle, scanner);
                         let update = if *settled {
                             update
                         } else {
@@ -317,19 +331,31 @@ fn still_right(mut row: ProcessRow, now: &[FileRow], settled: bool) -> Option<Pr
 
 /// A finished journal, read from its beginning to its end. Of files that are not where they
 /// were found, since they were sealed meanwhile, it is looked once more where they are.
-fn read(store: &Store, process: ProcessId, files: Vec<FileRow>, idle: u64) -> Update {
-    let (update, is_moved) = read_there(store, process, files, idle);
+fn read(
+    store: &Store,
+    process: ProcessId,
+    files: Vec<FileRow>,
+    idle: u64,
+    scanner: &Arc<Scanner>,
+) -> Update {
+    let (update, is_moved) = read_there(store, process, files, idle, scanner);
     match is_moved.then(|| files_now(store, process)) {
         Some(Ok(files)) if files.is_empty() => Update::Gone(process),
-        Some(Ok(files)) => read_there(store, process, files, idle).0,
+        Some(Ok(files)) => read_there(store, process, files, idle, scanner).0,
         _ => update,
     }
 }
 
 /// Reads a journal in these files, and says whether any of them is not there.
-fn read_there(store: &Store, process: ProcessId, files: Vec<FileRow>, idle: u64) -> (Update, bool) {
+fn read_there(
+    store: &Store,
+    process: ProcessId,
+    files: Vec<FileRow>,
+    idle: u64,
+    scanner: &Arc<Scanner>,
+) -> (Update, bool) {
     let mut flow = Flow::new(process, false);
-    let mut digests = Digests::new(idle);
+    let mut digests = Digests::new(idle, scanner);
     let mut unreadable = Vec::new();
     let mut is_moved = false;
     let mut rows = Vec::new();
@@ -343,7 +369,7 @@ fn read_there(store: &Store, process: ProcessId, files: Vec<FileRow>, idle: u64)
     }
     flow.finish(&mut digests);
     rows.append(&mut digests.take_done());
-    let sessions: BTreeSet<u32> = rows.iter().map(|row| row.id.ordinal).collect();
+    let sessions: BTreeSet<u32> = rows.iter().map(|one| one.row.id.ordinal).collect();
     let (records, damaged) = flow.counts();
     let header = flow.header();
     let process = ProcessRow {
@@ -424,10 +450,11 @@ mod tests {
         store.make(&day).unwrap();
         let sealed = day.join(SegmentPath::name(process, 1, true));
         fs::rename(store.live().join(name), &sealed).unwrap();
-        let update = read(&store, process, listed.clone(), IDLE);
+        let scanner = Arc::default();
+        let update = read(&store, process, listed.clone(), IDLE, &scanner);
         assert_eq!(update.files()[0].folder, "2026-11-30");
         fs::remove_file(sealed).unwrap();
-        let update = read(&store, process, listed, IDLE);
+        let update = read(&store, process, listed, IDLE, &scanner);
         assert!(matches!(update, Update::Gone(gone) if gone == process));
     }
 }

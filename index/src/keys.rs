@@ -16,10 +16,16 @@
 //! M process ordinal part                     NameRow: which run a part belongs to
 //! D folder                                   when it was changed when it was read
 //! U process                                  why files of it cannot be read, where any cannot
+//! F process ordinal                          FiledRow      what was found in results, if anything
+//! I workspace 0 server(16) list(32)          ListRow       a list of definitions of a server
+//! X workspace 0 !started run                 ()            runs in which something was found across servers
+//! O workspace 0 server(16) list(32) view(8) wall process ordinal
+//!                                            SeenRow       who was told it, and when first
 //! ```
 
 use crate::rows::GroupKey;
 use agent_trace_model::{ProcessId, RunId, SessionId};
+use agent_trace_scanners::pin::Hash;
 
 /// The kinds of rows, by the first byte of their keys.
 pub mod kind {
@@ -46,6 +52,14 @@ pub mod kind {
     pub const FOLDER: u8 = b'D';
     /// Processes of which files cannot be read, and why.
     pub const UNREADABLE: u8 = b'U';
+    /// What was found in the results of sessions.
+    pub const FILED: u8 = b'F';
+    /// Lists of definitions.
+    pub const LIST: u8 = b'I';
+    /// Runs in which something was found that only shows in several servers.
+    pub const ACROSS: u8 = b'X';
+    /// Sessions that were told a list.
+    pub const SEEN: u8 = b'O';
 }
 
 /// The key of the row that says what the others were made by.
@@ -64,10 +78,7 @@ pub fn runs_of(workspace: &str) -> Vec<u8> {
 /// they are read, beside those of the same time: of an ordered tree few places change.
 #[must_use]
 pub fn run(workspace: &str, started: u64, run: RunId) -> Vec<u8> {
-    let mut key = runs_of(workspace);
-    key.extend_from_slice(&(!started).to_be_bytes());
-    key.extend_from_slice(run.as_bytes());
-    key
+    by_time(runs_of(workspace), started, run)
 }
 
 /// The prefix of the runs of a task by time.
@@ -81,18 +92,21 @@ pub fn runs_of_task(workspace: &str, task: &str) -> Vec<u8> {
 /// The key under which a run stands among those of its task: newer ones come first.
 #[must_use]
 pub fn run_of_task(workspace: &str, task: &str, started: u64, run: RunId) -> Vec<u8> {
-    let mut key = runs_of_task(workspace, task);
-    key.extend_from_slice(&(!started).to_be_bytes());
-    key.extend_from_slice(run.as_bytes());
-    key
+    by_time(runs_of_task(workspace, task), started, run)
 }
 
-/// When a run began and which it is, by its key below [`runs_of_task`].
+/// When a run began and which it is, by its key below such a prefix.
 #[must_use]
-pub fn run_in_task(prefix: &[u8], key: &[u8]) -> Option<(u64, RunId)> {
+pub fn run_below(prefix: &[u8], key: &[u8]) -> Option<(u64, RunId)> {
     let (started, run) = key.get(prefix.len()..)?.split_first_chunk::<8>()?;
     let run = RunId::from_bytes(run.try_into().ok()?);
     Some((!u64::from_be_bytes(*started), run))
+}
+
+fn by_time(mut key: Vec<u8>, started: u64, run: RunId) -> Vec<u8> {
+    key.extend_from_slice(&(!started).to_be_bytes());
+    key.extend_from_slice(run.as_bytes());
+    key
 }
 
 /// The workspace, when it began, and which run it is, by the key of a run.
@@ -130,6 +144,138 @@ pub fn unreadable(process: ProcessId) -> Vec<u8> {
 #[must_use]
 pub fn session(session: SessionId) -> Vec<u8> {
     of_session(kind::SESSION, session)
+}
+
+/// The key of what was found in the results of a session.
+#[must_use]
+pub fn filed(session: SessionId) -> Vec<u8> {
+    of_session(kind::FILED, session)
+}
+
+/// The prefix of all lists that sessions of a workspace were told.
+#[must_use]
+pub fn seen_in(workspace: &str) -> Vec<u8> {
+    of_workspace(kind::SEEN, workspace)
+}
+
+/// The prefix of the sessions that were told a list by a server.
+#[must_use]
+pub fn seen_of(workspace: &str, server: &str, list: &Hash) -> Vec<u8> {
+    let mut key = seen_in(workspace);
+    key.extend_from_slice(&server_digest(server));
+    key.extend_from_slice(list);
+    key
+}
+
+/// The key of a session that was told a list by a server, at this time, in nanoseconds since
+/// 1970.
+#[must_use]
+pub fn seen(
+    (workspace, server): (&str, &str),
+    list: &Hash,
+    view: [u8; 8],
+    wall: u64,
+    session: SessionId,
+) -> Vec<u8> {
+    let mut key = seen_of(workspace, server, list);
+    key.extend_from_slice(&view);
+    key.extend_from_slice(&wall.to_be_bytes());
+    key.extend_from_slice(session.process.as_bytes());
+    key.extend_from_slice(&session.ordinal.to_be_bytes());
+    key
+}
+
+/// What a key of [`seen`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The digest of what identifies the server.
+    pub server: [u8; 16],
+    /// The list.
+    pub list: Hash,
+    /// Who was told it.
+    pub view: [u8; 8],
+    /// When, in nanoseconds since 1970.
+    pub wall: u64,
+    /// The length of what stands before that.
+    pub length: usize,
+}
+
+/// What a key of [`seen`] says. `prefix`: that of the workspace.
+#[must_use]
+pub fn seen_at(prefix: &[u8], key: &[u8]) -> Option<Seen> {
+    let rest = key.strip_prefix(prefix)?;
+    let (server, rest) = rest.split_first_chunk::<16>()?;
+    let (list, rest) = rest.split_first_chunk::<32>()?;
+    let (view, rest) = rest.split_first_chunk::<8>()?;
+    let (wall, _) = rest.split_first_chunk::<8>()?;
+    Some(Seen {
+        server: *server,
+        list: *list,
+        view: *view,
+        wall: u64::from_be_bytes(*wall),
+        length: key.len() - rest.len(),
+    })
+}
+
+/// The key of a list of definitions of a server.
+#[must_use]
+pub fn list(workspace: &str, server: &str, list: &Hash) -> Vec<u8> {
+    list_of(workspace, server_digest(server), list)
+}
+
+/// The same by the digest of what identifies the server.
+#[must_use]
+pub fn list_of(workspace: &str, server: [u8; 16], list: &Hash) -> Vec<u8> {
+    let mut key = of_workspace(kind::LIST, workspace);
+    key.extend_from_slice(&server);
+    key.extend_from_slice(list);
+    key
+}
+
+/// The prefix of all lists of a workspace.
+#[must_use]
+pub fn list_prefix(workspace: &str) -> Vec<u8> {
+    of_workspace(kind::LIST, workspace)
+}
+
+/// The prefix of the sessions that were told the list with this key.
+#[must_use]
+pub fn seen_by_list(list: &[u8]) -> Vec<u8> {
+    let mut key = list.to_vec();
+    if let Some(first) = key.first_mut() {
+        *first = kind::SEEN;
+    }
+    key
+}
+
+/// The prefix of the runs of a workspace in which something was found across servers.
+#[must_use]
+pub fn across_of(workspace: &str) -> Vec<u8> {
+    of_workspace(kind::ACROSS, workspace)
+}
+
+/// The key of such a run.
+#[must_use]
+pub fn across(workspace: &str, started: u64, run: RunId) -> Vec<u8> {
+    by_time(across_of(workspace), started, run)
+}
+
+/// The session in the key of one.
+#[must_use]
+pub fn session_in(key: &[u8]) -> Option<SessionId> {
+    let ordinal = key.get(17..)?.first_chunk::<4>()?;
+    Some(SessionId {
+        process: process_in(key)?,
+        ordinal: u32::from_be_bytes(*ordinal),
+    })
+}
+
+/// What stands in keys for what identifies a server.
+#[must_use]
+pub fn server_digest(server: &str) -> [u8; 16] {
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&blake3::hash(server.as_bytes()).as_bytes()[..16]);
+    digest
 }
 
 /// The key of a folder of journals.
@@ -242,7 +388,7 @@ mod tests {
         let run = RunId::from_bytes([7; 16]);
         let prefix = runs_of_task("w", "a");
         let key = run_of_task("w", "a", 5, run);
-        assert_eq!(run_in_task(&prefix, &key), Some((5, run)));
+        assert_eq!(run_below(&prefix, &key), Some((5, run)));
         assert!(!run_of_task("w", "b", 5, run).starts_with(&prefix));
         assert!(!run_of_task("v", "a", 5, run).starts_with(&prefix));
     }

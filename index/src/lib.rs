@@ -10,8 +10,9 @@
 //! - [`runs`]: asking, wherever the index is
 //! - [`protocol`]: what is asked and answered
 //! - [`local`]: questions answered from the index itself: [`listing`] (which runs),
-//!   [`finding`] (the one that is meant), [`stats`] (what tools did), `table` (what of a
-//!   row filters ask for, in memory)
+//!   [`finding`] (the one that is meant), [`stats`] (what tools did), [`filed`] (what scans
+//!   found), [`pins`] (what servers define, and what changed), `table` (what of a row filters
+//!   ask for, in memory)
 //! - [`siblings`]: which runs of a task one is compared with
 //! - `fit`: answers are cut to what can be sent
 //! - [`opening`]: from a row to the run's story
@@ -33,12 +34,14 @@ pub mod rows;
 pub mod access;
 #[cfg(unix)]
 pub mod control;
+pub mod filed;
 pub mod finding;
 mod fit;
 pub mod listing;
 pub mod local;
 pub mod opening;
 pub mod owner;
+pub mod pins;
 mod place;
 pub mod protocol;
 pub mod runs;

@@ -4,10 +4,16 @@
 //! Before that the word filters of its files are asked. Runs are looked at in blocks, those
 //! that have to be opened on all processors.
 
+mod cursor;
+
+pub use cursor::{Cursor, CursorError};
+
+use crate::filed::{self, Changes};
 use crate::fit::{Fit, Warnings};
 use crate::keys::{self, kind};
 use crate::local::Local;
 use crate::opening::{self, SessionFiles};
+use crate::rows::scan::count;
 use crate::rows::{self, ProcessRow, RunRow, SessionRow};
 use crate::runs::RunsError;
 use crate::table::{Facts, Names};
@@ -19,9 +25,7 @@ use agent_trace_store::search::Words;
 use agent_trace_store::state::Decision;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many runs are looked at together.
@@ -141,64 +145,12 @@ impl Listed {
     }
 }
 
-/// A place in the list of runs: after this run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct Cursor {
-    /// When the run began, in nanoseconds since 1970.
-    pub started: u64,
-    /// The run.
-    pub run: RunId,
-    /// How many runs were looked at before, for [`RunsQuery::last`].
-    pub seen: usize,
-}
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:x}-{}-{:x}", self.started, self.run, self.seen)
-    }
-}
-
-impl From<Cursor> for String {
-    fn from(cursor: Cursor) -> Self {
-        cursor.to_string()
-    }
-}
-
-/// A text that is no place in a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a cursor that a page ended with")]
-pub struct CursorError;
-
-impl FromStr for Cursor {
-    type Err = CursorError;
-
-    fn from_str(text: &str) -> Result<Self, CursorError> {
-        let mut parts = text.split('-');
-        let mut part = || parts.next().ok_or(CursorError);
-        let (started, run, seen) = (part()?, part()?, part()?);
-        let number = |text| u64::from_str_radix(text, 16).map_err(|_| CursorError);
-        Ok(Self {
-            started: number(started)?,
-            run: run.parse().map_err(|_| CursorError)?,
-            seen: usize::try_from(number(seen)?).map_err(|_| CursorError)?,
-        })
-    }
-}
-
-impl TryFrom<String> for Cursor {
-    type Error = CursorError;
-
-    fn try_from(text: String) -> Result<Self, CursorError> {
-        text.parse()
-    }
-}
-
 /// A filter with everything that answering it takes.
 struct Asked<'a> {
     query: &'a RunsQuery,
     filter: Filter,
     words: Words,
+    changes: Changes,
     /// Which sessions of a file hold the words, by its path: a file of HTTP has those of
     /// hundreds of runs, and is unpacked once for all of them.
     holding: Mutex<HashMap<PathBuf, Arc<Holding>>>,
@@ -273,6 +225,7 @@ impl Local {
             query,
             filter,
             words,
+            changes: self.changes(&query.workspace)?,
             holding: Mutex::default(),
         };
         let (mut page, mut warnings) = (RunsPage::default(), Warnings::default());
@@ -311,6 +264,10 @@ impl Local {
                     ));
                 }
                 page.cursor = Some(at);
+                for changed in asked.changes.in_run(run.row.id) {
+                    let tally = &mut run.row.tally.found;
+                    count(tally, &changed.code, changed.severity, changed.count);
+                }
                 page.runs.push(run);
             }
             if !more {
@@ -362,7 +319,8 @@ impl Local {
                     continue;
                 }
                 let verdict = self.verdict([run].into_iter().chain(entry.aliases()));
-                let facts = table.facts((started, run, entry), verdict);
+                let changed = asked.changes.in_run(run);
+                let facts = table.facts((started, run, entry), verdict, changed);
                 if let Some(sure) = asked.ask(&facts)
                     && let Some(row) = self.row(&query.workspace, started, run)?
                 {
@@ -391,7 +349,8 @@ impl Local {
                 at.seen += 1;
                 let entry = names.entry(&row);
                 let run = self.listed(row);
-                let facts = names.facts((started, run.row.id, &entry), run.verdict());
+                let changed = asked.changes.in_run(run.row.id);
+                let facts = names.facts((started, run.row.id, &entry), run.verdict(), changed);
                 let sure = asked.ask(&facts);
                 looked.extend(sure.map(|sure| (at, Looked { run, sure })));
             }
@@ -454,7 +413,7 @@ impl Local {
             let mut places = Vec::new();
             self.engine()
                 .scan(&prefix, after.as_deref(), &mut |key, _| {
-                    places.extend(keys::run_in_task(&prefix, key));
+                    places.extend(keys::run_below(&prefix, key));
                     places.len() < most
                 })?;
             for (started, run) in places {
@@ -523,8 +482,19 @@ impl Local {
                 return Ok(false);
             }
         }
-        let story = opening::open(self.store(), &run.row, &files)?.story(&run.row);
-        Ok(asked.filter.matches_run(&story, run.verdict()))
+        let opened = opening::open(self.store(), &run.row, &files)?;
+        let story = opened.story(&run.row);
+        let found =
+            match run.row.tally.found.is_empty() && asked.changes.in_run(run.row.id).is_empty() {
+                true => Vec::new(),
+                false => {
+                    let (filed, _) = self.filed(&run.row)?;
+                    let found = filed::in_story(&story, &run.row, &opened.sessions, &filed);
+                    filed::codes(&found)
+                }
+            };
+        let matcher = asked.filter.over(&story, run.verdict()).with(&found);
+        Ok(matcher.run())
     }
 }
 
@@ -578,19 +548,6 @@ fn in_parallel<T: Send, U: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_cursor_survives_its_text() {
-        let cursor = Cursor {
-            started: 1_764_000_000_000_000_000,
-            run: RunId::from_digest([7; 16]),
-            seen: 40,
-        };
-        assert_eq!(cursor.to_string().parse(), Ok(cursor));
-        for wrong in ["", "x", "1-2-3", "1-07070707070787078707070707070707"] {
-            assert_eq!(wrong.parse::<Cursor>(), Err(CursorError), "{wrong}");
-        }
-    }
 
     #[test]
     fn work_in_parallel_keeps_its_order() {

@@ -12,7 +12,7 @@ use crate::table::Watched;
 use agent_trace_model::{RunId, Verdict};
 use agent_trace_store::State;
 use agent_trace_store::Store;
-use agent_trace_store::state::Verdicts;
+use agent_trace_store::state::{Approvals, Verdicts};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -33,6 +33,8 @@ struct Inner {
     indexer: Mutex<Option<Indexer>>,
     /// What was decided about runs, as far as it was read.
     verdicts: RwLock<Verdicts>,
+    /// What was approved of servers' definitions, likewise.
+    approvals: RwLock<Arc<Approvals>>,
     /// What stays the same of it.
     about: Status,
 }
@@ -74,6 +76,7 @@ impl Local {
             idle,
             indexer: Mutex::new(None),
             verdicts: RwLock::default(),
+            approvals: RwLock::default(),
             about,
         };
         Self {
@@ -119,6 +122,8 @@ impl Local {
                 found.map(|found| Reply::Run(Box::new(found)))
             }
             Query::Stats(query) => self.stats(query).map(Reply::Stats),
+            Query::Scan(query) => self.scanned(query).map(Reply::Scanned),
+            Query::Pins(query) => self.pins(query).map(Reply::Pins),
             Query::Rebuild => self.rebuild().map(Reply::Rebuilt),
             Query::Verify => self.verify().map(Reply::Verified),
         };
@@ -142,6 +147,15 @@ impl Local {
         // What was decided before is better than no answer.
         if let Err(error) = verdicts.refresh(&State::of(self.store())) {
             tracing::warn!("what was decided about runs cannot be read: {error}");
+        }
+        drop(verdicts);
+        let mut approvals = self
+            .inner
+            .approvals
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = Arc::make_mut(&mut approvals).refresh(&State::of(self.store())) {
+            tracing::warn!("what was approved cannot be read: {error}");
         }
         Ok(progress)
     }
@@ -220,6 +234,12 @@ impl Local {
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         verdicts.verdict(ids)
+    }
+
+    /// What was approved of servers' definitions.
+    pub(crate) fn approvals(&self) -> Arc<Approvals> {
+        let approvals = self.inner.approvals.read();
+        Arc::clone(&approvals.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A run with what was decided about it.

@@ -2,6 +2,7 @@
 
 use crate::digest::{longer, name};
 use crate::group::{Atom, Group};
+use crate::rows::scan::count;
 use crate::rows::tally::{MOST_APART, MOST_NAMED};
 use crate::rows::{
     Call, Counts, Failed, Failure, GroupKey, Marks, MethodTally, PostTally, RunRow, SessionRow,
@@ -105,6 +106,7 @@ pub fn run(
         failures,
         failed,
         recovered,
+        across: Vec::new(),
     }
 }
 
@@ -199,6 +201,9 @@ impl<'a> Sum<'a> {
         to.unanswered += from.unanswered;
         to.acts |= from.acts;
         add_counts(&mut to.outcomes, &from.outcomes);
+        for found in &from.found {
+            count(&mut to.found, &found.code, found.severity, found.count);
+        }
         for (to, from) in to.bytes.iter_mut().zip(from.bytes) {
             *to += from;
         }

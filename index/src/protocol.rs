@@ -13,10 +13,12 @@
 //! What a user asked wrongly (there is no such run, the filter has an error) is a reply, too,
 //! and no error: it then looks the same wherever it was found out.
 
+use crate::filed::{ScanQuery, StoreScan};
 use crate::finding::Found;
 use crate::indexer::Progress;
 use crate::indexer::verify::Difference;
 use crate::listing::{Projects, RunsPage, RunsQuery};
+use crate::pins::{PinsPage, PinsQuery};
 use crate::stats::Stats;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -51,6 +53,10 @@ pub enum Query {
     },
     /// What tools did in the runs that match.
     Stats(RunsQuery),
+    /// What scans found in all that was recorded.
+    Scan(ScanQuery),
+    /// What servers define, and what changed.
+    Pins(PinsQuery),
     /// Make the index anew.
     Rebuild,
     /// Compare the index with one that is made anew.
@@ -70,6 +76,10 @@ pub enum Reply {
     Run(Box<Found>),
     /// To [`Query::Stats`].
     Stats(Stats),
+    /// To [`Query::Scan`].
+    Scanned(StoreScan),
+    /// To [`Query::Pins`].
+    Pins(PinsPage),
     /// To [`Query::Rebuild`].
     Rebuilt(Progress),
     /// To [`Query::Verify`].

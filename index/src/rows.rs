@@ -10,10 +10,12 @@
 //!
 //! - [`key`]: what joins parts to runs
 //! - [`tally`]: what is counted, per tool and in all
+//! - [`scan`]: what scans found, and what servers were seen to define
 //! - [`sketch`]: durations, as many as there are, in little room
 
 pub mod compact;
 pub mod key;
+pub mod scan;
 pub mod sketch;
 pub mod tally;
 
@@ -23,12 +25,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use key::GroupKey;
+pub use scan::{CodeTally, DefinitionRow, FiledRow, FoundAt, FoundRow, ListRow, ListedAt, SeenRow};
 pub use sketch::Sketch;
 pub use tally::{Call, Counts, Failed, Failure, Marks, MethodTally, PostTally, StepAt, Tally};
 pub use tally::{ToolTally, Tries};
 
 /// Changes whenever a row or a key does, or what they are derived from.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// A run: all that listing and filtering need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,6 +83,9 @@ pub struct RunRow {
     pub failed: u64,
     /// Errors that a later success of the same tool, method or target made good.
     pub recovered: u64,
+    /// What only shows in the definitions of several of its servers; at most
+    /// [`scan::MOST_ACROSS`].
+    pub across: Vec<FoundAt>,
 }
 
 /// A part of a session that belongs to a run.
@@ -95,6 +101,15 @@ pub struct Slice {
     pub from: u64,
     /// … and before this one.
     pub to: u64,
+}
+
+impl Slice {
+    /// Whether a step that began at this moment of that clock is in it. The last moment there
+    /// is belongs to what is open.
+    #[must_use]
+    pub fn holds(&self, monotonic: u64) -> bool {
+        self.from <= monotonic && (monotonic < self.to || self.to == u64::MAX)
+    }
 }
 
 /// A prompt.
@@ -147,6 +162,12 @@ pub struct SessionRow {
     pub keys: Vec<GroupKey>,
     /// The numbers of the first and the last file of its process that hold records of it.
     pub files: (u32, u32),
+    /// What identifies the server ([`agent_trace_scanners::pin::identity`]).
+    pub identity: String,
+    /// Who asks ([`agent_trace_scanners::pin::history`]).
+    pub view: [u8; 8],
+    /// The lists of definitions that it was told, each once; at most [`scan::MOST_LISTS`].
+    pub lists: Vec<ListedAt>,
     /// What it is cut into; never empty.
     pub parts: Vec<PartRow>,
 }
@@ -252,6 +273,8 @@ pub struct VersionRow {
     pub schema: u32,
     /// After so long a pause, in nanoseconds, a client begins a new run.
     pub idle: u64,
+    /// [`agent_trace_scanners::RULES`].
+    pub rules: u32,
 }
 
 /// A row as bytes.

@@ -8,7 +8,7 @@
 use crate::engine::{Batch, Engine, EngineError};
 use crate::keys::{self, kind};
 use crate::listing::Projects;
-use crate::rows::{self, Counts, RunRow};
+use crate::rows::{self, CodeTally, Counts, RunRow};
 use agent_trace_analysis::filter::facts::{Group, Name};
 use agent_trace_analysis::filter::{RunFacts, Ternary};
 use agent_trace_analysis::outcomes::OutcomeSet;
@@ -50,6 +50,8 @@ pub(crate) struct Entry {
     failed: bool,
     /// Whether any of its steps has a code, of JSON-RPC or HTTP.
     codes: bool,
+    /// The codes of what scans found.
+    found: Box<[u32]>,
     aliases: Box<[RunId]>,
     clients: Box<[u32]>,
     servers: Box<[u32]>,
@@ -136,8 +138,9 @@ impl Table {
         &'a self,
         (started, id, entry): (u64, RunId, &'a Entry),
         verdict: Verdict,
+        changed: &'a [CodeTally],
     ) -> Facts<'a> {
-        self.names.facts((started, id, entry), verdict)
+        self.names.facts((started, id, entry), verdict, changed)
     }
 }
 
@@ -154,8 +157,10 @@ impl Names {
         &'a self,
         (started, id, entry): (u64, RunId, &'a Entry),
         verdict: Verdict,
+        changed: &'a [CodeTally],
     ) -> Facts<'a> {
         Facts {
+            changed,
             names: self,
             id,
             started,
@@ -248,6 +253,7 @@ impl Names {
             });
         }
         let clients = row.clients.iter().map(|name| self.number(name));
+        let clients = clients.collect();
         Entry {
             project,
             task,
@@ -255,8 +261,13 @@ impl Names {
             probe: row.probe,
             failed: row.failed > 0,
             codes: !tally.codes.is_empty() || !tally.statuses.is_empty() || tally.steps > apart,
+            found: tally
+                .found
+                .iter()
+                .map(|found| self.number(&found.code))
+                .collect(),
             aliases: row.aliases.clone().into(),
-            clients: clients.collect(),
+            clients,
             servers: servers.into(),
             groups: groups.into(),
         }
@@ -276,6 +287,8 @@ pub(crate) struct Facts<'a> {
     started: u64,
     entry: &'a Entry,
     verdict: Verdict,
+    /// What changed in it, which no row tells.
+    changed: &'a [CodeTally],
 }
 
 impl Facts<'_> {
@@ -325,6 +338,19 @@ impl RunFacts for Facts<'_> {
 
     fn task(&self) -> Name<'_> {
         self.names.get(self.entry.task)
+    }
+
+    fn found(&self, code: &str) -> Ternary {
+        let is = |number: &u32| match self.names.get(*number) {
+            Name::Is(name) => name == code,
+            // More names than are kept.
+            _ => true,
+        };
+        let changed = self.changed.iter().any(|changed| changed.code == code);
+        match changed || self.entry.found.iter().any(is) {
+            true => Ternary::Maybe,
+            false => Ternary::No,
+        }
     }
 
     fn clients(&self) -> Box<dyn Iterator<Item = &str> + '_> {

@@ -10,13 +10,16 @@ use crate::gate::{Caller, now};
 use crate::text::Text;
 use agent_trace_analysis::filter::{Filter, Settings as FilterSettings};
 use agent_trace_analysis::outcomes::{self, Failure, is_failed};
+use agent_trace_index::filed::{self, StoreScan};
 use agent_trace_index::finding::Found;
 use agent_trace_index::listing::{Cursor, Listed, Projects, RunsPage, RunsQuery};
+use agent_trace_index::pins::PinsPage;
 use agent_trace_index::protocol::{Query, Reply};
 use agent_trace_index::stats::Stats;
 use agent_trace_index::{Runs, RunsError, opening};
 use agent_trace_model::RunId;
 use agent_trace_model::story::{Session, Story};
+use agent_trace_scanners::run::InRun;
 use agent_trace_scanners::{self as scanners, Severity};
 use agent_trace_store::Store;
 use agent_trace_store::journal::reader::OpenError;
@@ -90,6 +93,9 @@ pub(crate) struct Opened {
     /// The numbers of steps whose answers hold what is meant to steer a model to harm. Nothing
     /// of such an answer is shown unless that is asked for.
     pub(crate) flagged: BTreeSet<usize>,
+    /// What scans found, by the numbers of the steps, and how much more.
+    pub(crate) findings: Vec<InRun>,
+    pub(crate) more_findings: u64,
 }
 
 impl Opened {
@@ -303,13 +309,32 @@ impl Asked {
         self.is_awaited()?;
         let (store, turn) = (self.reader.store.clone(), self.turn.clone());
         let read = move || -> Result<Opened, RunsError> {
-            let Found { run, files } = found;
+            let Found {
+                run,
+                files,
+                findings,
+                more_findings,
+            } = found;
             let opened = opening::open(&store, &run.row, &files)?;
             let mut story = opened.story(&run.row);
+            let mut findings = filed::in_story(&story, &run.row, &opened.sessions, &findings);
             cut(&mut story, turn.as_deref());
+            let left: BTreeSet<usize> = story.steps.iter().map(|step| step.number).collect();
+            findings.retain(|found| left.contains(&found.step));
+            // What is filed is all there is, but for runs with more of it than is told.
+            let mut flagged: BTreeSet<usize> = findings
+                .iter()
+                .filter(|found| found.finding.severity >= Severity::High)
+                .map(|found| found.step)
+                .collect();
+            if more_findings > 0 {
+                flagged.extend(scanners::run::steps(&story, Severity::High));
+            }
             Ok(Opened {
                 failures: outcomes::failures(&story),
-                flagged: scanners::run::steps(&story, Severity::High),
+                flagged,
+                findings,
+                more_findings,
                 unreadable: opened.unreadable.iter().map(in_one_line).collect(),
                 story,
                 run,
@@ -320,13 +345,15 @@ impl Asked {
         Ok(opened)
     }
 
-    async fn ask(&self, query: Query) -> Result<Reply, ToolError> {
+    pub(crate) async fn ask(&self, query: Query) -> Result<Reply, ToolError> {
         self.is_awaited()?;
         // Asking makes nothing.
         if !self.reader.store.root().is_dir() {
             return match query {
                 Query::Runs(_) => Ok(Reply::Runs(RunsPage::default())),
                 Query::Stats(_) => Ok(Reply::Stats(Stats::default())),
+                Query::Scan(_) => Ok(Reply::Scanned(StoreScan::default())),
+                Query::Pins(_) => Ok(Reply::Pins(PinsPage::default())),
                 _ => Err(empty()),
             };
         }
@@ -397,7 +424,7 @@ pub(crate) fn cursor(text: Option<&str>) -> Result<Option<Cursor>, ToolError> {
     })
 }
 
-fn unknown() -> ToolError {
+pub(crate) fn unknown() -> ToolError {
     ToolError::new("failed", "whoever has the index answered something else")
 }
 

@@ -297,6 +297,20 @@ pub static CODES: &[Code] = &[
         "Read it.",
         &["MCP06"],
     ),
+    code(
+        "AT1401",
+        "a definition is not what it was",
+        "A client that had seen this definition before was told another one, which nobody had seen.",
+        "Read what is different. If you know why, accept it with `agent-trace mcp-scan pins approve`; else disconnect the server.",
+        &["MCP03", "MCP04", "SAFE-T1201"],
+    ),
+    code(
+        "AT1402",
+        "announces new lists again and again",
+        "The server says that its lists changed so often that a client which asks each time does little else, and that no one can look at what changed.",
+        "Look at what changed between the lists. A server that is sound says this when something did.",
+        &["MCP03", "SAFE-T1201"],
+    ),
 ];
 
 const fn code(

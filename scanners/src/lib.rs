@@ -14,6 +14,8 @@
 //! - `pieces`: instructions that are split over several tools
 //! - `scan`, `listing`: whole definitions, servers and results
 //! - [`run`]: a recorded run
+//! - [`pin`]: definitions in one form, their hashes, and what changed
+//! - [`storm`]: servers that announce new lists again and again
 //! - [`codes`]: what the codes mean
 //! - [`rows`]: labelled rows, line by line, for measuring
 //!
@@ -29,6 +31,7 @@ mod lexicon;
 mod listing;
 mod params;
 mod pieces;
+pub mod pin;
 pub mod rows;
 mod rules;
 pub mod run;
@@ -36,10 +39,14 @@ mod scan;
 mod sentence;
 mod sequence;
 mod signal;
+pub mod storm;
 mod stretch;
 mod text;
 mod view;
 mod walk;
+
+/// Raised when rules say something else of the same text: what was found by others is found anew.
+pub const RULES: u32 = 1;
 
 pub use finding::{Confidence, Finding, Place, Severity, escaped};
 pub use listing::{Listing, listing};

@@ -3,10 +3,12 @@
 use crate::finding::{Finding, Severity};
 use crate::listing::listing;
 use crate::scan::{self, Server};
-use agent_trace_model::step::{Message, Step};
+use crate::storm::Storm;
+use agent_trace_model::step::{Message, Step, StepKind};
 use agent_trace_model::story::Story;
+use serde::Serialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The most findings of a run that are told; how many more there are is counted.
 pub const MOST: usize = 1_000;
@@ -29,11 +31,12 @@ pub struct ScannedRun {
 }
 
 /// Something that was found in a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct InRun {
     /// The number of the step whose answer it stands in.
     pub step: usize,
     /// What was found. Its pointer starts at the answer.
+    #[serde(flatten)]
     pub finding: Finding,
 }
 
@@ -43,7 +46,13 @@ pub fn run(story: &Story) -> ScannedRun {
     let mut out = ScannedRun::default();
     let mut seen: HashSet<(usize, &[u8])> = HashSet::new();
     let mut tools: BTreeMap<&str, (usize, Vec<Value>)> = BTreeMap::new();
+    let mut storms: HashMap<usize, Storm> = HashMap::new();
     for step in &story.steps {
+        if step.kind == StepKind::Notification && !step.is_clients() {
+            let storm = storms.entry(step.session).or_default();
+            let method = step.method.as_deref().unwrap_or_default();
+            out.add(step.number, storm.take(method, step.wall));
+        }
         let Some(message) = answer(step) else {
             continue;
         };
@@ -104,8 +113,9 @@ pub fn steps(story: &Story, least: Severity) -> BTreeSet<usize> {
 /// Where the tools stand in the answer to `tools/list`.
 const TOOLS: &str = "/result/tools";
 
-/// Whether a step's answer holds definitions.
-fn lists(step: &Step) -> bool {
+/// Whether the answer to a request of this method holds definitions.
+#[must_use]
+pub fn defines(method: &str) -> bool {
     let methods = [
         "initialize",
         "server/discover",
@@ -114,7 +124,12 @@ fn lists(step: &Step) -> bool {
         "resources/list",
         "resources/templates/list",
     ];
-    step.is_clients() && step.method.as_deref().is_some_and(|m| methods.contains(&m))
+    methods.contains(&method)
+}
+
+/// Whether a step's answer holds definitions.
+fn lists(step: &Step) -> bool {
+    step.is_clients() && step.method.as_deref().is_some_and(defines)
 }
 
 /// The answer to what a client asked.
@@ -128,7 +143,9 @@ fn server_of<'a>(story: &'a Story, step: &Step) -> Option<&'a str> {
     (!session.server.is_empty()).then_some(&session.server[..])
 }
 
-fn of_result(value: &Value) -> Vec<Finding> {
+/// What is found in an answer that holds no definitions, from its `result` or `error` on.
+#[must_use]
+pub fn of_result(value: &Value) -> Vec<Finding> {
     let mut all = Vec::new();
     for member in ["result", "error"] {
         for mut finding in value.get(member).map(scan::message).unwrap_or_default() {
@@ -149,15 +166,23 @@ fn across(tools: &BTreeMap<&str, (usize, Vec<Value>)>, out: &mut ScannedRun) {
         let others: Vec<Server<'_>> = others
             .map(|(name, (_, tools))| Server { name, tools })
             .collect();
-        for (at, tool) in own.iter().enumerate() {
-            let copied = scan::copies(Some(name), tool, &others).into_iter();
-            let copied = copied.map(|mut finding| {
-                finding.pointer.insert_str(0, &format!("{TOOLS}/{at}"));
-                finding
-            });
-            out.add(*step, copied);
-        }
+        out.add(*step, copies(name, own, &others));
     }
+}
+
+/// Tools of a server that copy those of others which are connected at the same time. Pointers
+/// start at the answer to `tools/list`.
+#[must_use]
+pub fn copies(server: &str, own: &[Value], others: &[Server<'_>]) -> Vec<Finding> {
+    let tools = own.iter().enumerate();
+    let copied = tools.flat_map(|(at, tool)| {
+        let copied = scan::copies(Some(server), tool, others).into_iter();
+        copied.map(move |mut finding| {
+            finding.pointer.insert_str(0, &format!("{TOOLS}/{at}"));
+            finding
+        })
+    });
+    copied.collect()
 }
 
 impl ScannedRun {
@@ -170,7 +195,6 @@ impl ScannedRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agent_trace_model::step::StepKind;
     use agent_trace_model::{Outcome, Stream};
 
     fn asked(number: usize, session: usize, method: &str, answer: &str) -> Step {

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Exit codes: 0 nothing was found, 1 something was, 2 it could not be scanned.\n\
+    after_help = "Without a file or a run, what is recorded of all servers is told; it was scanned as it was\n\
+                  recorded. Definitions that are not what they were are told until they are approved.\n\n\
+                  Exit codes: 0 nothing was found, 1 something was, 2 it could not be scanned.\n\
                   `mcp-scan explain` prints all codes."
 )]
 pub(crate) struct Scan {
@@ -16,16 +18,18 @@ pub(crate) struct Scan {
     pub(crate) command: Option<ScanCommand>,
     /// A file of definitions (JSON), or - for standard input: an array of tools, or an object
     /// with tools, prompts, resources or instructions, such as the answer to `tools/list`
-    #[arg(required_unless_present_any = ["rows", "run"])]
     pub(crate) file: Option<PathBuf>,
     /// A recorded run: what its servers said of themselves, and the results that they gave
     #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "rows", "server"])]
     pub(crate) run: Option<String>,
+    /// Goes on, and prints what is found in what is being recorded
+    #[arg(long, conflicts_with_all = ["file", "run", "rows", "server"])]
+    pub(crate) watch: bool,
     /// Labelled rows, one JSON object a line; prints a verdict for each
     #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["file", "fail_on", "server", "format"])]
     pub(crate) rows: Option<PathBuf>,
     /// What the server is called, where the file does not say it
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "file")]
     pub(crate) server: Option<String>,
     /// Report weak signs as well, which harmless texts have too
     #[arg(long)]
@@ -39,6 +43,11 @@ pub(crate) struct Scan {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ScanCommand {
+    /// What servers define, and what of it changed
+    Pins {
+        #[command(subcommand)]
+        command: PinsCommand,
+    },
     /// Say what a code means, and what to do about it
     Explain {
         /// Such as AT1001; without it all codes are listed
@@ -46,6 +55,45 @@ pub(crate) enum ScanCommand {
         #[arg(long, value_enum, default_value_t)]
         format: Format,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PinsCommand {
+    /// List what servers define, and how it stands: changed, new, seen or approved
+    Show {
+        #[command(flatten)]
+        which: Which,
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+    /// Print what changed, field by field; the exit status is 1 if anything did
+    Diff {
+        #[command(flatten)]
+        which: Which,
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+    /// Accept definitions as they are told now: others are compared with them from now on
+    Approve {
+        #[command(flatten)]
+        which: Which,
+        /// All servers
+        #[arg(long, conflicts_with = "server")]
+        all: bool,
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+}
+
+/// Which pins.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// The server: its identity, the end of it (such as the name of a package), or what it is
+    /// called
+    pub(crate) server: Option<String>,
+    /// Only the tool, prompt or resource with this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

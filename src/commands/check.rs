@@ -13,9 +13,11 @@ use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query;
 use crate::render::words::count;
-use agent_trace_analysis::check::baseline::Entry;
-use agent_trace_analysis::check::{self, Baseline, Finding, Settings, Severity};
+use agent_trace_analysis::check::baseline::{Entry, key};
+use agent_trace_analysis::check::{self, Baseline, Finding, Party, Quote, Settings, Severity};
 use agent_trace_model::story::Story;
+use agent_trace_scanners::Severity as Level;
+use agent_trace_scanners::run::InRun;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -39,11 +41,18 @@ pub(crate) fn run(args: &Check, config: &Config) -> Result<u8, CommandError> {
     let Some(name) = args.run.as_deref().filter(|_| !args.list) else {
         return list(args.format);
     };
-    let story = query::story(config, name)?;
+    let opened = query::open(config, name)?;
+    let story = opened.story;
     let settings = Settings {
         late: args.late_after,
     };
     let mut found = check::run(&story, settings);
+    found.extend(
+        opened
+            .findings
+            .iter()
+            .filter_map(|found| scanned(&story, found)),
+    );
     let baseline = match &args.baseline {
         Some(path) => read(path, args.write_baseline)?,
         None => Baseline::default(),
@@ -73,6 +82,42 @@ pub(crate) fn run(args: &Check, config: &Config) -> Result<u8, CommandError> {
     Ok(match result.fails() {
         true => exit::FOUND,
         false => exit::SUCCESS,
+    })
+}
+
+/// What a scan flagged, as a finding of a check.
+fn scanned(story: &Story, found: &InRun) -> Option<Finding> {
+    let InRun { step, finding } = found;
+    let session = story.steps.get(step.checked_sub(1)?)?.session;
+    let server = story.sessions.get(session)?.server.clone();
+    let tool = finding.tool.clone();
+    let of = tool.as_ref().map(|tool| format!(" of {tool}"));
+    Some(Finding {
+        code: finding.code,
+        severity: match finding.severity {
+            Level::Critical | Level::High => Severity::Error,
+            Level::Medium => Severity::Warning,
+            Level::Low | Level::Info => return None,
+        },
+        party: Party::Server,
+        what: format!(
+            "{}: {}{}",
+            finding.title,
+            finding.pointer,
+            of.unwrap_or_default()
+        ),
+        session,
+        step: Some(*step),
+        key: key(
+            finding.code,
+            &server,
+            tool.as_deref(),
+            &finding.pointer,
+            finding.quote.as_bytes(),
+        ),
+        server,
+        tool,
+        quote: Quote::of(finding.quote.as_bytes()),
     })
 }
 

@@ -111,6 +111,7 @@ fn print(out: &mut impl Write, run: &Opened, args: &Demo) -> io::Result<()> {
         cut: args.string_limit.into(),
         numbers: true,
         stderr: true,
+        found: &[],
     };
     lines::print(out, story, story.steps.iter(), options)?;
     writeln!(out)

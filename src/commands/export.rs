@@ -6,6 +6,7 @@ use crate::error::{CommandError, exit};
 use crate::query::{self, Index, Opened};
 use crate::render::{escape, short};
 use agent_trace_analysis::filter::Filter;
+use agent_trace_index::filed;
 use agent_trace_index::formats::export::{self, Format, Left};
 use agent_trace_index::formats::strace::write::Folder;
 use agent_trace_model::story::Story;
@@ -68,9 +69,15 @@ impl Wanted {
 
     /// A run with the steps that are wanted.
     fn story(&self, run: &str, config: &Config) -> Result<Story, CommandError> {
-        let Opened { run, mut story, .. } = query::open(config, run)?;
+        let Opened {
+            run,
+            mut story,
+            findings,
+            ..
+        } = query::open(config, run)?;
         if let Some(filter) = &self.filter {
-            let matcher = filter.over(&story, run.verdict());
+            let codes = filed::codes(&findings);
+            let matcher = filter.over(&story, run.verdict()).with(&codes);
             let wanted: Vec<bool> = story.steps.iter().map(|step| matcher.step(step)).collect();
             let mut wanted = wanted.into_iter();
             story.steps.retain(|_| wanted.next().unwrap_or_default());

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Forget, config: &Config) -> Result<u8, CommandError> {
         .collect::<Result<_, _>>()?;
     drop(index);
     let (mut sessions, mut ids) = (Vec::new(), Vec::new());
-    for Found { run, files } in &runs {
+    for Found { run, files, .. } in &runs {
         let of = opening::entries(&store, files)?;
         // All ids under which something may have been decided about it.
         ids.push(run.row.id);

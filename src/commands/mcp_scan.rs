@@ -1,4 +1,12 @@
 //! `mcp-scan`: instructions to the model in what MCP servers say.
+//!
+//! - [`pins`]: what servers define, and what changed
+//! - [`store`]: all that was recorded
+//! - [`watch`]: what is being recorded
+
+mod pins;
+mod store;
+mod watch;
 
 use crate::cli::Format;
 use crate::cli::scan::{Scan, ScanCommand};
@@ -8,7 +16,9 @@ use crate::query;
 use crate::render::escape;
 use crate::render::json;
 use crate::render::words::count;
+use agent_trace_model::id::SHORT_ID;
 use agent_trace_scanners::codes::{self, CODES, Code};
+use agent_trace_scanners::pin::diff::Change;
 use agent_trace_scanners::{Finding, Severity, listing, rows, run};
 use owo_colors::OwoColorize;
 use serde::Serialize;
@@ -31,11 +41,18 @@ pub(crate) fn run(
         // What is to fail the scan is shown as well.
         false => Severity::Medium.min(args.fail_on.into()),
     };
+    if let Some(ScanCommand::Pins { command }) = &args.command {
+        return pins::run(command, &load()?);
+    }
+    if args.watch {
+        return watch::run(&load()?, least, args.format);
+    }
     if let Some(path) = &args.rows {
         return verdicts(path, least);
     }
     let mut scanned = match &args.run {
         Some(run) => of_run(run, &load()?)?,
+        None if args.file.is_none() => store::scan(&load()?, least)?,
         None => of_file(args)?,
     };
     scanned
@@ -43,7 +60,10 @@ pub(crate) fn run(
         .retain(|found| found.finding.severity >= least);
     scanned.findings.sort_by(|a, b| {
         let severity = b.finding.severity.cmp(&a.finding.severity);
-        let place = |found: &Found| (found.step, found.finding.pointer.clone());
+        let place = |found: &Found| {
+            let run = found.run.clone();
+            (run, found.step, found.finding.pointer.clone())
+        };
         severity.then_with(|| place(a).cmp(&place(b)))
     });
     match args.format {
@@ -74,11 +94,36 @@ struct Scanned {
 /// What was found, and in a run where.
 #[derive(Serialize)]
 struct Found {
+    /// The run in which it was first seen, in what was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<String>,
+    /// In how many sessions it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<u64>,
+    /// What identifies the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
+    /// What changed in a definition, field by field.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fields: Vec<Change>,
     /// The number of the step whose answer it stands in.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<usize>,
     #[serde(flatten)]
     finding: Finding,
+}
+
+impl Found {
+    fn of(step: Option<usize>, finding: Finding) -> Self {
+        Self {
+            run: None,
+            sessions: None,
+            identity: None,
+            fields: Vec::new(),
+            step,
+            finding,
+        }
+    }
 }
 
 fn of_file(args: &Scan) -> Result<Scanned, CommandError> {
@@ -96,10 +141,7 @@ fn of_file(args: &Scan) -> Result<Scanned, CommandError> {
                    as a server's answer to `tools/list`",
         });
     };
-    let found = |finding| Found {
-        step: None,
-        finding,
-    };
+    let found = |finding| Found::of(None, finding);
     Ok(Scanned {
         tools: scanned.tools,
         others: scanned.others,
@@ -124,10 +166,7 @@ fn of_run(name: &str, config: &Config) -> Result<Scanned, CommandError> {
             "{answers} not scanned: no JSON, or not kept whole"
         )?;
     }
-    let found = |found: run::InRun| Found {
-        step: Some(found.step),
-        finding: found.finding,
-    };
+    let found = |found: run::InRun| Found::of(Some(found.step), found.finding);
     Ok(Scanned {
         tools: scanned.tools,
         others: scanned.others,
@@ -172,29 +211,8 @@ fn verdicts(path: &Path, least: Severity) -> Result<u8, CommandError> {
 }
 
 fn print(out: &mut impl Write, scanned: &Scanned) -> io::Result<()> {
-    for Found { step, finding } in &scanned.findings {
-        let step = step.map(|step| format!("step {step}, "));
-        let tool = finding.tool.as_deref().unwrap_or("");
-        writeln!(
-            out,
-            "{} {} {}: {}",
-            severity(finding.severity),
-            finding.code.bold(),
-            escape::text(tool.as_bytes(), 80).cyan(),
-            finding.title
-        )?;
-        writeln!(
-            out,
-            "         {}{} bytes {}-{}",
-            step.unwrap_or_default(),
-            escape::text(finding.pointer.as_bytes(), 200),
-            finding.start,
-            finding.end
-        )?;
-        writeln!(out, "         {}", finding.quote.dimmed())?;
-        if let Some(decoded) = &finding.decoded {
-            writeln!(out, "         {}", decoded.dimmed())?;
-        }
+    for found in &scanned.findings {
+        self::found(out, found)?;
     }
     let mut looked_at = vec![count(scanned.tools, "tool")];
     if scanned.others > 0 {
@@ -206,6 +224,44 @@ fn print(out: &mut impl Write, scanned: &Scanned) -> io::Result<()> {
         0 => writeln!(out, "nothing found in {looked_at}"),
         found => writeln!(out, "{} in {looked_at}", count(found, "finding")),
     }
+}
+
+/// One finding.
+fn found(out: &mut impl Write, found: &Found) -> io::Result<()> {
+    let finding = &found.finding;
+    let tool = finding.tool.as_deref().unwrap_or("");
+    let step = found.step.map(|step| format!("step {step}, "));
+    let run = found.run.as_ref().map(|run| {
+        let run = run.get(..SHORT_ID).unwrap_or(run);
+        let server = escape::text(finding.server.as_deref().unwrap_or("").as_bytes(), 40);
+        let sessions = found.sessions.filter(|sessions| *sessions > 1);
+        let sessions = sessions.map(|sessions| format!(" and {} more sessions", sessions - 1));
+        format!("{server}, run {run}{}, ", sessions.unwrap_or_default())
+    });
+    writeln!(
+        out,
+        "{} {} {}: {}",
+        severity(finding.severity),
+        finding.code.bold(),
+        escape::text(tool.as_bytes(), 80).cyan(),
+        finding.title
+    )?;
+    writeln!(
+        out,
+        "         {}{} bytes {}-{}",
+        run.unwrap_or_default() + &step.unwrap_or_default(),
+        escape::text(finding.pointer.as_bytes(), 200),
+        finding.start,
+        finding.end
+    )?;
+    writeln!(out, "         {}", finding.quote.dimmed())?;
+    if let Some(decoded) = &finding.decoded {
+        writeln!(out, "         {}", decoded.dimmed())?;
+    }
+    for field in found.fields.iter().skip(1) {
+        pins::field(out, field)?;
+    }
+    Ok(())
 }
 
 fn severity(severity: Severity) -> String {

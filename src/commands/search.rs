@@ -4,16 +4,16 @@ use crate::cli::{Format, Search as Args};
 use crate::commands::runs::{more, warn};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
-use crate::query::{self, Index};
+use crate::query::{self, Index, Opened};
 use crate::render::escape;
 use crate::render::json::{self, StepLine};
 use crate::render::lines;
 use crate::render::words::Cut;
 use crate::render::{short, time};
 use agent_trace_analysis::filter::Filter;
-use agent_trace_index::listing::{Listed, RunsQuery};
+use agent_trace_index::filed;
+use agent_trace_index::listing::RunsQuery;
 use agent_trace_model::RunId;
-use agent_trace_model::story::Story;
 use owo_colors::OwoColorize;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -58,10 +58,11 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
                 limit: args.string_limit,
                 around: Some(&place),
             };
-            print(&mut out, run, story, &filter, cut)?;
+            print(&mut out, &opened, &filter, cut)?;
             continue;
         }
-        for step in filter.over(story, run.verdict()).steps() {
+        let codes = filed::codes(&opened.findings);
+        for step in filter.over(story, run.verdict()).with(&codes).steps() {
             // As text: a value would not keep the digits of recorded numbers.
             let hit = serde_json::value::to_raw_value(&Hit {
                 run: run.row.id.to_string(),
@@ -99,20 +100,17 @@ fn wanted(args: &Args) -> String {
     format!("{operator} \"{quoted}\"")
 }
 
-fn print(
-    out: &mut impl Write,
-    run: &Listed,
-    story: &Story,
-    filter: &Filter,
-    cut: Cut<'_>,
-) -> io::Result<()> {
+fn print(out: &mut impl Write, opened: &Opened, filter: &Filter, cut: Cut<'_>) -> io::Result<()> {
+    let (run, story) = (&opened.run, &opened.story);
     let (id, started) = (short(run.row.id), time::date(run.row.started));
     writeln!(out, "{} {} {started}", "run".dimmed(), id.bold())?;
     let options = lines::Options {
         cut,
         numbers: true,
         stderr: false,
+        found: &[],
     };
-    let matcher = filter.over(story, run.verdict());
+    let codes = filed::codes(&opened.findings);
+    let matcher = filter.over(story, run.verdict()).with(&codes);
     lines::steps(out, story, matcher.steps(), options)
 }

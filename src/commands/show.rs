@@ -17,6 +17,7 @@ use crate::render::escape::{self, text};
 use crate::render::json::{self, RunDocument, StepLine};
 use crate::render::{ending, lines, reason, standing, status, summary, verdict, words};
 use agent_trace_analysis::outcomes::failures;
+use agent_trace_index::filed;
 use agent_trace_model::step::Step;
 use agent_trace_model::story::{KeyKind, Session, Story};
 use owo_colors::OwoColorize;
@@ -31,6 +32,8 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
         run,
         story,
         sessions,
+        findings,
+        more_findings,
     } = query::open(config, &args.run)?;
     if let Some(number) = args.frame {
         return frames::one(&sessions, args.session.as_deref(), number);
@@ -46,9 +49,10 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
         out.flush()?;
         return Ok(exit::SUCCESS);
     }
+    let codes = filed::codes(&findings);
     let matcher = filter
         .as_ref()
-        .map(|filter| filter.over(&story, run.verdict()));
+        .map(|filter| filter.over(&story, run.verdict()).with(&codes));
     let wanted = |step: &&Step| matcher.as_ref().is_none_or(|matcher| matcher.step(step));
     let steps = || story.steps.iter().filter(wanted);
     if args.summary {
@@ -65,13 +69,25 @@ pub(crate) fn run(args: &Show, config: &Config) -> Result<u8, CommandError> {
     match args.format {
         Format::Text => {
             head(&mut out, &story)?;
-            lines::print(&mut out, &story, steps(), options(args))?;
+            let options = lines::Options {
+                found: &findings,
+                ..options(args)
+            };
+            lines::print(&mut out, &story, steps(), options)?;
             foot(&mut out, &story, args)?;
+            if more_findings > 0 {
+                writeln!(out, "    {more_findings} findings are left out")?;
+            }
             if let Some(decision) = &run.decision {
                 writeln!(out, "    {}", verdict(decision))?;
             }
         }
-        Format::Json => json::line(&RunDocument::of(&run, &story, steps().map(line).collect()))?,
+        Format::Json => json::line(&RunDocument::of(
+            &run,
+            &story,
+            steps().map(line).collect(),
+            &findings,
+        ))?,
         Format::Jsonl => steps().map(line).try_for_each(|line| json::line(&line))?,
     }
     out.flush()?;
@@ -83,6 +99,7 @@ fn options(args: &Show) -> lines::Options<'_> {
         cut: args.string_limit.into(),
         numbers: args.numbers,
         stderr: args.stderr,
+        found: &[],
     }
 }
 

@@ -6,6 +6,7 @@ use crate::error::{CommandError, in_one_line};
 use crate::judge;
 use crate::query::Opened;
 use agent_trace_analysis::outcomes;
+use agent_trace_index::filed;
 use agent_trace_index::finding::Found;
 use agent_trace_index::listing::{Listed, MOST, Projects, RunsQuery};
 use agent_trace_index::protocol::{Query, Reply};
@@ -132,10 +133,18 @@ impl Judging<'_> {
         match index.answer(&query)? {
             Reply::Run(found) if is_over(&found.run, judge::now()) => {
                 drop(index);
-                let Found { run, files } = *found;
+                let Found {
+                    run,
+                    files,
+                    findings,
+                    more_findings,
+                } = *found;
                 let opened = opening::open(&self.daemon.store, &run.row, &files)?;
+                let story = opened.story(&run.row);
                 Ok(Some(Opened {
-                    story: opened.story(&run.row),
+                    findings: filed::in_story(&story, &run.row, &opened.sessions, &findings),
+                    more_findings,
+                    story,
                     sessions: opened.sessions,
                     run,
                 }))

@@ -8,9 +8,11 @@ use super::time::rfc3339;
 use super::{escape, row_reason};
 use agent_trace_index::formats::export::raw;
 use agent_trace_index::listing::Listed;
+use agent_trace_index::rows::CodeTally;
 use agent_trace_model::step::{Step, StepKind};
 use agent_trace_model::story::{KeyKind, Session, Standing, Story};
 use agent_trace_model::{Finish, Judge, Stream, Verdict};
+use agent_trace_scanners::run::InRun;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -84,6 +86,9 @@ pub(crate) struct RunLine<'a> {
     /// Records that are missing, or as far as is known parts of files that cannot be read.
     damaged: u64,
     session_ids: Vec<String>,
+    /// What scans found, by code and severity.
+    #[serde(skip_serializing_if = "<[CodeTally]>::is_empty")]
+    findings: &'a [CodeTally],
 }
 
 impl<'a> RunLine<'a> {
@@ -122,6 +127,7 @@ impl<'a> RunLine<'a> {
             gaps: marks.gaps,
             damaged: marks.missing.max(marks.damaged + marks.unreadable),
             session_ids: sessions,
+            findings: &row.tally.found,
         }
     }
 }
@@ -133,11 +139,20 @@ pub(crate) struct RunDocument<'a> {
     run: RunLine<'a>,
     sessions: Vec<SessionLine<'a>>,
     steps: Vec<StepLine<'a>>,
+    /// What scans found, whether flagged or not.
+    #[serde(skip_serializing_if = "<[InRun]>::is_empty")]
+    scan: &'a [InRun],
 }
 
 impl<'a> RunDocument<'a> {
-    pub(crate) fn of(run: &'a Listed, story: &'a Story, steps: Vec<StepLine<'a>>) -> Self {
+    pub(crate) fn of(
+        run: &'a Listed,
+        story: &'a Story,
+        steps: Vec<StepLine<'a>>,
+        scan: &'a [InRun],
+    ) -> Self {
         Self {
+            scan,
             run: RunLine::of(run),
             sessions: story.sessions.iter().map(SessionLine::of).collect(),
             steps,

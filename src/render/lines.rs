@@ -12,6 +12,7 @@ use super::words::{self, Cut};
 use agent_trace_model::exchange::Exchanges;
 use agent_trace_model::step::{Step, StepKind};
 use agent_trace_model::story::{Gap, Line, Session, Story};
+use agent_trace_scanners::run::InRun;
 use owo_colors::OwoColorize;
 use std::io::{self, Write};
 
@@ -22,6 +23,8 @@ pub(crate) struct Options<'a> {
     pub(crate) cut: Cut<'a>,
     pub(crate) numbers: bool,
     pub(crate) stderr: bool,
+    /// What scans found; what is flagged of it stands below its step.
+    pub(crate) found: &'a [InRun],
 }
 
 /// Prints these steps of a run, and between them its gaps and, if asked for, its standard
@@ -55,6 +58,20 @@ pub(crate) fn print<'a>(
             out.write_all(printer.line(wall, None, &line).as_bytes())?;
         }
         out.write_all(printer.whole(step).as_bytes())?;
+        let found = options.found.iter();
+        let found = found.filter(|found| found.step == step.number && found.finding.flagged());
+        for InRun { finding, .. } in found {
+            let pointer = text(finding.pointer.as_bytes(), 80);
+            let what = format!("{} {}", finding.severity.as_str(), finding.code);
+            let quote = text(finding.quote.as_bytes(), 80);
+            writeln!(
+                out,
+                "    {} {}: {pointer} {}",
+                what.red(),
+                finding.title,
+                quote.dimmed()
+            )?;
+        }
     }
     let Some(printer) = printers.first() else {
         return Ok(());

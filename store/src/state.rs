@@ -10,15 +10,18 @@
 //! - `log`: the file's bytes
 //! - [`verdicts`]: what was decided about runs
 //! - [`keys`]: who may ask what
+//! - [`pins`]: which definitions of servers were approved
 
 pub mod keys;
 mod log;
+pub mod pins;
 #[cfg(test)]
 mod tests;
 pub mod verdicts;
 
 pub use keys::{Key, Keys};
 pub use log::StateError;
+pub use pins::{Approval, Approvals};
 pub use verdicts::{Decision, Verdicts};
 
 use crate::layout::{Aside, Store};
@@ -44,6 +47,8 @@ pub enum Entry {
     Key(Key),
     /// A key counts no longer.
     Revoked(keys::Revoked),
+    /// A definition of a server was approved.
+    Approval(Approval),
     /// A type that this version does not know. It stays in the file as it is.
     #[serde(other)]
     Unknown,
@@ -113,12 +118,31 @@ impl State {
         Keys::read(self)
     }
 
+    /// Reads all approvals.
+    ///
+    /// # Errors
+    /// As [`Self::entries`].
+    pub fn approvals(&self) -> Result<Approvals, StateError> {
+        Approvals::read(self)
+    }
+
     /// Appends an entry. When this returns it is on the disk.
     ///
     /// # Errors
     /// When it could not be written; nothing of it is then in the file.
     pub fn append(&self, entry: &Entry) -> Result<(), StateError> {
-        let payload = serde_json::to_vec(entry).map_err(io::Error::from)?;
+        self.append_all(std::slice::from_ref(entry))
+    }
+
+    /// Appends several entries, all of them or none.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub fn append_all(&self, entries: &[Entry]) -> Result<(), StateError> {
+        let payloads = entries.iter().map(serde_json::to_vec);
+        let payloads: Vec<Vec<u8>> = payloads
+            .collect::<Result<_, _>>()
+            .map_err(io::Error::from)?;
         let _lock = self.lock()?;
         let path = self.path();
         if !path.exists() {
@@ -129,9 +153,12 @@ impl State {
         // be no append that was interrupted, but an entry of which the length was damaged.
         let log = Log::read(&path)?.unwrap_or_default();
         let mut file = OpenOptions::new().append(true).open(&path)?;
-        let record = log::record(log.last + 1, now(), &payload);
+        let record = |(at, payload): (u64, &Vec<u8>)| log::record(log.last + at, now(), payload);
+        let records: Vec<Vec<u8>> = (1..).zip(&payloads).map(record).collect();
         let good = log.length;
-        let written = file.write_all(&record).and_then(|()| file.sync_data());
+        let written = file
+            .write_all(&records.concat())
+            .and_then(|()| file.sync_data());
         if let Err(error) = written {
             let _ = file.set_len(good).and_then(|()| file.sync_data());
             return Err(error.into());
@@ -156,7 +183,7 @@ impl State {
         let log = Log::read(&path)?.unwrap_or_default();
         let goes = |record: &&log::Place| match parse(log.payload(record)) {
             Entry::Verdict(decision) => runs.contains(&decision.run),
-            Entry::Key(_) | Entry::Revoked(_) | Entry::Unknown => false,
+            Entry::Key(_) | Entry::Revoked(_) | Entry::Approval(_) | Entry::Unknown => false,
         };
         let gone: Vec<&log::Place> = log.records.iter().filter(goes).collect();
         if gone.is_empty() {
@@ -175,16 +202,24 @@ impl State {
         let Some(log) = Log::read(&path)? else {
             return Ok(());
         };
-        // The last word of each about each run counts.
+        // The last word of each about each run counts, and about each definition.
         let mut last: HashMap<(RunId, Judge), usize> = HashMap::new();
+        let mut approved = HashMap::new();
         let entries: Vec<Entry> = log.records.iter().map(|r| parse(log.payload(r))).collect();
         for (position, entry) in entries.iter().enumerate() {
-            if let Entry::Verdict(decision) = entry {
-                last.insert((decision.run, decision.by), position);
+            match entry {
+                Entry::Verdict(decision) => {
+                    last.insert((decision.run, decision.by), position);
+                }
+                Entry::Approval(approval) => {
+                    approved.insert(approval.about(), position);
+                }
+                _ => {}
             }
         }
         let is_kept = |position: usize| match &entries[position] {
             Entry::Verdict(decision) => last.get(&(decision.run, decision.by)) == Some(&position),
+            Entry::Approval(approval) => approved.get(&approval.about()) == Some(&position),
             Entry::Key(_) | Entry::Revoked(_) | Entry::Unknown => true,
         };
         let kept: Vec<&log::Place> = (0..entries.len())

@@ -129,13 +129,8 @@ impl Baseline {
 }
 
 /// What tells a finding from others and is the same in another run: 16 hexadecimal digits.
-pub(super) fn key(
-    code: &str,
-    server: &str,
-    tool: Option<&str>,
-    subject: &str,
-    quote: &[u8],
-) -> String {
+#[must_use]
+pub fn key(code: &str, server: &str, tool: Option<&str>, subject: &str, quote: &[u8]) -> String {
     let quote = normal(&quote[..quote.len().min(LOOKED_AT)]);
     let mut hash = Fnv::default();
     for part in [code, server, tool.unwrap_or_default(), subject] {

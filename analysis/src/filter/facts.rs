@@ -30,6 +30,8 @@ pub trait RunFacts {
     fn failed(&self) -> Ternary;
     /// The task that it was started for.
     fn task(&self) -> Name<'_>;
+    /// Whether scans found something with this code in any of its steps.
+    fn found(&self, code: &str) -> Ternary;
     /// The clients of its sessions.
     fn clients(&self) -> Box<dyn Iterator<Item = &str> + '_>;
     /// The servers of its sessions.
@@ -158,6 +160,8 @@ fn of_run(atom: &Atom, facts: &dyn RunFacts) -> Option<Ternary> {
         Atom::Task(text) => facts.task().matches(text),
         Atom::Verdict(verdict) => (facts.verdict() == *verdict).into(),
         Atom::RunFailed => facts.failed(),
+        // Of a run in which it was found it is not known in which step.
+        Atom::Found(code) if facts.found(code) == Ternary::No => Ternary::No,
         Atom::Since(moment) => {
             let (started, last) = range(facts);
             Ternary::of(last >= *moment, started >= *moment)

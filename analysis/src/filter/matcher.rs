@@ -17,6 +17,7 @@ pub struct Matcher<'a> {
     started: u64,
     last: u64,
     failed: OnceCell<bool>,
+    found: &'a [(usize, String)],
 }
 
 impl<'a> Matcher<'a> {
@@ -28,7 +29,14 @@ impl<'a> Matcher<'a> {
             started: story.started().min(story.last()),
             last: story.last(),
             failed: OnceCell::new(),
+            found: &[],
         }
+    }
+
+    /// Likewise, where scans found something with these codes in the steps of these numbers.
+    #[must_use]
+    pub fn with(self, found: &'a [(usize, String)]) -> Self {
+        Self { found, ..self }
     }
 
     /// Whether this step matches.
@@ -121,6 +129,10 @@ impl<'a> Matcher<'a> {
             }
             Atom::Size(comparison, bound) => comparison.holds(step.bytes(), *bound),
             Atom::Code(code) => codes(step).any(|known| known == *code),
+            Atom::Found(code) => {
+                let mut found = self.found.iter();
+                found.any(|(number, known)| *number == step.number && known == code)
+            }
             Atom::Since(moment) => self.time(step) >= *moment,
             Atom::Until(moment) => self.time(step) < *moment,
             Atom::Run(_) | Atom::Client(_) | Atom::Task(_) | Atom::Verdict(_) | Atom::RunFailed => {

@@ -347,6 +347,12 @@ impl Parser<'_> {
     fn code(&mut self, place: &Range<usize>) -> Result<Atom, FilterError> {
         let needs = "a number: a JSON-RPC error code such as -32601, or an HTTP status";
         let (word, place) = self.plain("x", place, needs)?;
+        let is_finding = word
+            .get(..2)
+            .is_some_and(|word| word.eq_ignore_ascii_case("AT"));
+        if is_finding && word[2..].bytes().all(|b| b.is_ascii_digit()) && word.len() > 2 {
+            return Ok(Atom::Found(word.to_ascii_uppercase()));
+        }
         match word.parse() {
             Ok(code) => Ok(Atom::Code(code)),
             Err(_) => Err(self.wrong(&place, format!("expected {needs}"))),

@@ -3,6 +3,7 @@
 use super::files::path;
 use super::write::Update;
 use crate::digest::Digests;
+use crate::digest::scan::Scanner;
 use crate::rows::{FileRow, ProcessRow};
 use agent_trace_model::ProcessId;
 use agent_trace_store::Store;
@@ -12,6 +13,7 @@ use agent_trace_store::layout::SegmentPath;
 use agent_trace_store::trace::flow::Flow;
 use agent_trace_store::trace::tail::{Records, Tail};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The journal of a process that lives, as far as it was read.
 #[derive(Debug)]
@@ -36,12 +38,18 @@ enum Between {
 
 impl Growing {
     /// A journal whose first file has this number.
-    pub(super) fn new(store: &Store, process: ProcessId, first: u32, idle: u64) -> Self {
+    pub(super) fn new(
+        store: &Store,
+        process: ProcessId,
+        first: u32,
+        idle: u64,
+        scanner: &Arc<Scanner>,
+    ) -> Self {
         Self {
             process,
             tail: Tail::new(store, process, first),
             flow: Flow::new(process, true),
-            digests: Digests::new(idle),
+            digests: Digests::new(idle, scanner),
             sessions: BTreeSet::new(),
             unreadable: Vec::new(),
             written: None,
@@ -127,7 +135,8 @@ impl Growing {
     /// What there is to be written, if there is anything.
     pub(super) fn update(&mut self, files: Vec<FileRow>) -> Option<Update> {
         let rows = self.digests.take_rows(&mut self.flow);
-        self.sessions.extend(rows.iter().map(|row| row.id.ordinal));
+        self.sessions
+            .extend(rows.iter().map(|one| one.row.id.ordinal));
         let over = self.tail.is_over();
         let (records, damaged) = self.flow.counts();
         let header = self.flow.header();

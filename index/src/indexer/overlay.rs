@@ -32,6 +32,20 @@ impl<'a> Overlay<'a> {
         Ok(self.get(key)?.and_then(|row| decode(&row)))
     }
 
+    /// Whether there is a row with such a key.
+    pub(super) fn has(&self, prefix: &[u8]) -> Result<bool, EngineError> {
+        let changed = self.changes.range(prefix.to_vec()..);
+        let mut changed = changed.take_while(|(key, _)| key.starts_with(prefix));
+        let mut found = changed.any(|(_, value)| value.is_some());
+        if !found {
+            self.engine.scan(prefix, None, &mut |key, _| {
+                found = !self.changes.contains_key(key);
+                !found
+            })?;
+        }
+        Ok(found)
+    }
+
     pub(super) fn scan(
         &self,
         prefix: &[u8],

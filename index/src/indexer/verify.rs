@@ -131,6 +131,10 @@ fn named(key: &[u8]) -> String {
         },
         Some(&kind::PROCESS) => format!("process {}", process()),
         Some(&kind::KEY) => format!("key of session {}", part()),
+        Some(&kind::FILED) => format!("findings of session {}", process()),
+        Some(&kind::ACROSS) => format!("findings of run {}", run()),
+        Some(&kind::LIST) => "list of definitions".into(),
+        Some(&kind::SEEN) => "list of a session".into(),
         Some(&kind::MEMBER) => format!("run of session {}", part()),
         _ => format!("row {:?}", String::from_utf8_lossy(key)),
     }

@@ -4,6 +4,9 @@
 //! parts that may be in one run with one of them are grouped anew.
 
 use super::overlay::Overlay;
+use super::scan::{self, Across};
+use crate::digest::Digested;
+use crate::digest::scan::Scanned;
 use crate::engine::{Engine, EngineError};
 use crate::group::{Atom, group};
 use crate::keys;
@@ -26,7 +29,7 @@ pub(super) enum Update {
         /// The process.
         process: ProcessRow,
         /// The sessions that are new or not as they were.
-        sessions: Vec<SessionRow>,
+        sessions: Vec<Digested>,
         /// Whether these are all of them: others are gone.
         all: bool,
     },
@@ -67,16 +70,18 @@ type Found = (String, [u8; 16]);
 pub(super) struct Writer<'a> {
     engine: &'a dyn Engine,
     idle: u64,
+    across: &'a mut Across,
     updates: Vec<Update>,
     waiting: usize,
     sessions: u64,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(engine: &'a dyn Engine, idle: u64) -> Self {
+    pub(super) fn new(engine: &'a dyn Engine, idle: u64, across: &'a mut Across) -> Self {
         Self {
             engine,
             idle,
+            across,
             updates: Vec::new(),
             waiting: 0,
             sessions: 0,
@@ -113,7 +118,7 @@ impl<'a> Writer<'a> {
         for update in updates {
             change.take(update)?;
         }
-        change.regroup(self.idle)?;
+        change.regroup(self.idle, self.across)?;
         self.engine.apply(change.rows.batch())
     }
 }
@@ -187,8 +192,8 @@ impl<'a> Change<'a> {
             self.rows.remove(keys::process(process));
             self.unreadable(process, &[]);
         }
-        for row in rows {
-            self.session(row.id, Some(row))?;
+        for Digested { row, scanned } in rows {
+            self.session(row.id, Some(row), &scanned)?;
         }
         Ok(())
     }
@@ -199,7 +204,8 @@ impl<'a> Change<'a> {
         };
         for ordinal in row.sessions {
             if kept.binary_search(&ordinal).is_err() {
-                self.session(SessionId { process, ordinal }, None)?;
+                let session = SessionId { process, ordinal };
+                self.session(session, None, &Scanned::default())?;
             }
         }
         Ok(())
@@ -207,13 +213,19 @@ impl<'a> Change<'a> {
 
     /// Puts the row of a session in place of the one that there was. Only parts that are not as
     /// they were can change runs: of a long session that is the last one.
-    fn session(&mut self, id: SessionId, mut row: Option<SessionRow>) -> Result<(), EngineError> {
+    fn session(
+        &mut self,
+        id: SessionId,
+        mut row: Option<SessionRow>,
+        scanned: &Scanned,
+    ) -> Result<(), EngineError> {
         let before = self.load(id)?.cloned();
         if let (Some(before), Some(row)) = (&before, &mut row) {
             for (part, before) in row.parts.iter_mut().zip(&before.parts) {
                 part.in_run = before.in_run;
             }
         }
+        scan::write(&mut self.rows, id, before.as_ref(), row.as_ref(), scanned)?;
         let is_same = |part| match (&before, &row) {
             (Some(before), Some(row)) => is_same(before, row, part),
             _ => false,
@@ -297,7 +309,7 @@ impl<'a> Change<'a> {
     }
 
     /// Finds all parts that may be in one run with those that changed, and groups them.
-    fn regroup(&mut self, idle: u64) -> Result<(), EngineError> {
+    fn regroup(&mut self, idle: u64, across: &mut Across) -> Result<(), EngineError> {
         while let Some(part) = self.queue.pop() {
             let (id, number) = part;
             let Some(row) = self.load(id)? else {
@@ -315,7 +327,7 @@ impl<'a> Change<'a> {
             }
             self.parts.insert(part, Some(atom));
         }
-        self.write_runs(idle)
+        self.write_runs(idle, across)
     }
 
     fn relatives(
@@ -354,7 +366,7 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    fn write_runs(&mut self, idle: u64) -> Result<(), EngineError> {
+    fn write_runs(&mut self, idle: u64, across: &mut Across) -> Result<(), EngineError> {
         let mut workspaces: BTreeMap<String, Vec<Atom>> = BTreeMap::new();
         for ((id, _), atom) in std::mem::take(&mut self.parts) {
             if let (Some(atom), Some(Some(row))) = (atom, self.sessions.get(&id)) {
@@ -372,7 +384,8 @@ impl<'a> Change<'a> {
         }
         for (workspace, atoms) in workspaces {
             for group in group(&workspace, &atoms, idle) {
-                let row = merge::run(&workspace, &group, &atoms, &sessions);
+                let mut row = merge::run(&workspace, &group, &atoms, &sessions);
+                across.look(&self.rows, &sessions, &mut row)?;
                 after.extend(rows_of(&row));
                 leave_in_run(&row, &mut sessions);
             }
@@ -409,12 +422,17 @@ fn rows_of(run: &RunRow) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
         let key = keys::run_of_task(&run.workspace, task, run.started, run.id);
         (key, Vec::new())
     });
+    let across = (!run.across.is_empty()).then(|| {
+        let key = keys::across(&run.workspace, run.started, run.id);
+        (key, Vec::new())
+    });
     let ids = run.aliases.iter().chain([&run.id]);
     let ids = ids.map(|id| keys::alias(*id));
     let slices = run.slices.iter();
     let members = slices.map(|slice| keys::member(slice.session, slice.part));
     let names = ids.chain(members).map(move |key| (key, name.clone()));
-    [row].into_iter().chain(task).chain(names)
+    let rows = [row].into_iter().chain(task).chain(across);
+    rows.chain(names)
 }
 
 /// Says of the parts of a run whether the run's row tells what is counted in them.
@@ -464,6 +482,9 @@ fn is_same(before: &SessionRow, now: &SessionRow, part: u32) -> bool {
         marks,
         keys,
         files: _,
+        identity,
+        view: _,
+        lists,
         parts,
     } = before;
     parts.get(at) == now.parts.get(at)
@@ -475,6 +496,7 @@ fn is_same(before: &SessionRow, now: &SessionRow, part: u32) -> bool {
         && (started, clipped) == (&now.started, &now.clipped)
         && (standing, end) == (&now.standing, &now.end)
         && (marks, keys) == (&now.marks, &now.keys)
+        && (identity, lists) == (&now.identity, &now.lists)
 }
 
 impl Clusters {

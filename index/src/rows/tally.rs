@@ -3,6 +3,7 @@
 //! Everything here can be added up in any order with the same result.
 
 use super::compact;
+use super::scan::CodeTally;
 use super::sketch::Sketch;
 use agent_trace_model::step::StepKind;
 use agent_trace_model::{Outcome, SessionId, Stream};
@@ -53,6 +54,9 @@ pub struct Tally {
     pub marks: Marks,
     /// Whether the client asked for anything but what it takes to connect and to list.
     pub acts: bool,
+    /// What scans found, sorted by code and severity. A list that a session is told again does
+    /// not count again.
+    pub found: Vec<CodeTally>,
 }
 
 /// How many steps ended how.

@@ -5,6 +5,7 @@ use crate::answer::{Cut, ToolError};
 use crate::ask::Asked;
 use crate::scope::Scope;
 use crate::view::{RunView, SessionView, StepView, moment};
+use agent_trace_index::filed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -105,8 +106,12 @@ impl Tool for GetRun {
         }
 
         let limit = within(input.limit, STEPS, MOST);
+        let codes = filed::codes(&opened.findings);
         let matching: Vec<_> = match &filter {
-            Some(filter) => filter.over(story, opened.run.verdict()).steps().collect(),
+            Some(filter) => {
+                let matcher = filter.over(story, opened.run.verdict()).with(&codes);
+                matcher.steps().collect()
+            }
             None => story.steps.iter().collect(),
         };
         let mut wanted = matching

@@ -8,6 +8,7 @@ use crate::text::{LINE, Text};
 use crate::view::StepView;
 use agent_trace_analysis::filter::Filter;
 use agent_trace_analysis::quote;
+use agent_trace_index::filed;
 use agent_trace_index::listing::RunsQuery;
 use agent_trace_model::step::Step;
 use schemars::JsonSchema;
@@ -116,7 +117,9 @@ impl Tool for SearchSteps {
                 let opened = asked.read(file).await?;
                 let (filter, input) = (filter.clone(), input.text.clone());
                 let hits = blocking(move || {
+                    let codes = filed::codes(&opened.findings);
                     let matcher = filter.over(&opened.story, opened.run.verdict());
+                    let matcher = matcher.with(&codes);
                     let mut steps = matcher.steps();
                     let told = steps.by_ref().take(OF_A_RUN);
                     let told =
@@ -167,7 +170,9 @@ async fn of_run(
     let (filter, text) = (filter.clone(), input.text.clone());
     blocking(move || {
         let id = opened.run.row.id.to_string();
+        let codes = filed::codes(&opened.findings);
         let matcher = filter.over(&opened.story, opened.run.verdict());
+        let matcher = matcher.with(&codes);
         let mut last = after;
         for step in matcher.steps().filter(|step| step.number > after) {
             if !found.take(Hit::of(&id, &opened, step, text.as_deref())) {

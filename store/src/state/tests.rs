@@ -217,6 +217,47 @@ fn another_major_version_is_refused_and_left_as_it_is() {
     assert_eq!(fs::read(state.path()).unwrap(), bytes);
 }
 
+fn approve(name: &str, hash: &str, views: usize) -> Entry {
+    Entry::Approval(Approval {
+        workspace: "default".into(),
+        server: "npm:calc".into(),
+        kind: "tool".into(),
+        name: name.into(),
+        forms: vec![pins::Form {
+            hash: hash.into(),
+            text: "x".repeat(10_000),
+            views: vec!["0011223344556677".into(); views],
+        }],
+        at: 7,
+    })
+}
+
+#[test]
+fn the_last_approval_of_a_definition_counts_and_survives_compaction() {
+    let Scratch { state, .. } = &scratch();
+    let mut approvals = state.approvals().unwrap();
+    assert_eq!(approvals.of("default").count(), 0);
+    // Of several that are appended at once all are there.
+    let both = [approve("add", "aa", 1), approve("sub", "bb", 1)];
+    state.append_all(&both).unwrap();
+    state
+        .append(&decide(1, Verdict::Right, Judge::Check))
+        .unwrap();
+    for _ in 0..150 {
+        state.append(&approve("add", "cc", 1)).unwrap();
+    }
+    assert!(fs::metadata(state.path()).unwrap().len() < 1 << 20);
+    approvals.refresh(state).unwrap();
+    let told = approvals.of("default");
+    let told: Vec<(&str, &str)> = told.map(|a| (&a.name[..], &a.forms[0].hash[..])).collect();
+    assert_eq!(told, [("add", "cc"), ("sub", "bb")]);
+    assert_eq!(approvals.of("other").count(), 0);
+    assert_eq!(state.verdicts().unwrap().verdict([run(1)]), Verdict::Right);
+    // What is forgotten is about runs.
+    state.forget(&[run(1)]).unwrap();
+    assert_eq!(state.approvals().unwrap().of("default").count(), 2);
+}
+
 #[test]
 fn many_writers_at_once_lose_nothing() {
     let Scratch { state, .. } = &scratch();

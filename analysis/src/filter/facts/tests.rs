@@ -75,6 +75,10 @@ impl RunFacts for Summary<'_> {
         self.story.task.as_deref().into()
     }
 
+    fn found(&self, _: &str) -> Ternary {
+        Ternary::No
+    }
+
     fn clients(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         Box::new(
             self.story
