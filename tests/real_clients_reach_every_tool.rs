@@ -14,6 +14,9 @@ use support::peers::Peers::{Node, Python};
 use support::peers::{folder, inspect, missing};
 use support::{Home, Said, Server, skip};
 
+/// Asks our server one thing, and has what the client said.
+type Way<'a> = &'a dyn Fn(&[&str]) -> Said;
+
 /// A store in which a call went well and one failed.
 fn recorded() -> Home {
     let home = Home::new();
@@ -127,8 +130,8 @@ fn the_inspector() {
         let with_key = [&["--header", &header], options].concat();
         inspect_url(&home, &url, &with_key)
     };
-    let ask: [&dyn Fn(&[&str]) -> Said; 2] = [&over_stdio, &over_http];
-    for ask in ask {
+    let ways: [Way; 2] = [&over_stdio, &over_http];
+    for ask in ways {
         // It knows what other clients make of a schema.
         let said = ask(&["--method", "tools/list", "--strict"]);
         if said.code == 77 {
