@@ -252,10 +252,14 @@ fn who_has_no_key_gets_nothing_and_a_revoked_one_counts_no_longer() {
     let in_address = String::from_utf8(list(None, "")).unwrap();
     let in_address = in_address.replace("POST /mcp", &format!("POST /mcp?key={key}"));
     assert_eq!(daemon.ask(&in_address).status(), 401);
-    // Nor does a page that a browser shows, nor another name of this machine.
+    // Nor does a page that a browser shows, unless this machine has it, nor another name.
     assert_eq!(
         status(list(Some(&key), "Origin: https://evil.example\r\n")),
         403
+    );
+    assert_eq!(
+        status(list(Some(&key), "Origin: http://localhost:5173\r\n")),
+        200
     );
     let elsewhere = String::from_utf8(list(Some(&key), "")).unwrap();
     let elsewhere = elsewhere.replace("Host: localhost", "Host: evil.example");

@@ -51,24 +51,24 @@ fn failed_run(home: &Home, project: &Path) -> String {
 }
 
 /// A step of the scripted model.
-fn step(tool: &str, arguments: Value) -> Value {
+fn step(tool: &str, arguments: &Value) -> Value {
     json!({ "tool": tool, "args": arguments })
 }
 
 /// What the model does: each argument is taken from the answers before.
 fn next_step(answered: &Answered, first: usize) -> Value {
     match answered.results.len() - first {
-        0 => step("list_failed_runs", json!({})),
+        0 => step("list_failed_runs", &json!({})),
         1 => {
             let run = &answered.result(first)["runs"][0]["run"];
-            step("rank_suspects", json!({ "run": run }))
+            step("rank_suspects", &json!({ "run": run }))
         }
         _ => {
             let ranked = answered.result(first + 1);
             let quote = &ranked["suspects"][0]["reasons"][0]["quotes"][0];
             let part = json!({ "run": ranked["run"]["run"], "step": quote["step"],
                 "part": quote["part"], "offset": quote["offset"], "length": quote["length"] });
-            step("get_step", part)
+            step("get_step", &part)
         }
     }
 }
@@ -99,7 +99,7 @@ fn finds_out(assistant: &Assistant<'_>, run: &str, before: Vec<Value>) -> Answer
     answered
 }
 
-/// Who called what, and what came of it, as the audit log has it.
+/// Who called which tool, and what came of it, as the audit log has it.
 fn audited(home: &Home) -> Vec<(String, String, String)> {
     let text = std::fs::read_to_string(home.at("store/state/audit")).unwrap();
     assert!(!text.contains("ENOENT") && !text.contains("report.txt"));
@@ -108,6 +108,8 @@ fn audited(home: &Home) -> Vec<(String, String, String)> {
         .map(|line| -> Value { serde_json::from_str(line).unwrap() });
     let member = |call: &Value, name: &str| call[name].as_str().unwrap().to_owned();
     calls
+        // Lists of tools and the like are asked for as often as the client wants.
+        .filter(|call| !call["tool"].as_str().unwrap().contains('/'))
         .map(|call| {
             (
                 member(&call, "who"),
@@ -147,7 +149,7 @@ fn without_a_key(client: Client) {
     let home = Home::new();
     let assistant = Assistant::new(&home, client);
     failed_run(&home, &home.at("work"));
-    let answered = assistant.ask(QUESTION, &[step("list_failed_runs", json!({}))]);
+    let answered = assistant.ask(QUESTION, &[step("list_failed_runs", &json!({}))]);
     assert_eq!(answered.result(0)["runs"], json!([]));
 }
 
@@ -173,8 +175,8 @@ fn with_a_key(client: Client) {
     let entry = key("narrow", "runs:read");
     let assistant = assistant.with_entry(&entry);
     let steps = [
-        step("list_failed_runs", json!({})),
-        step("rank_suspects", json!({})),
+        step("list_failed_runs", &json!({})),
+        step("rank_suspects", &json!({})),
     ];
     let answered = assistant.ask(QUESTION, &steps);
     assert_eq!(answered.answer, "FAKE-MODEL-NO-TOOL rank_suspects");
@@ -223,7 +225,7 @@ fn claude_code_with_its_tool_search() {
     // As it is by default: the runner switches the search off.
     assistant.options = vec!["--env".into(), "ENABLE_TOOL_SEARCH=".into()];
     let run = failed_run(&home, &assistant.project());
-    let search = |query: &str| step("ToolSearch", json!({ "query": query, "max_results": 5 }));
+    let search = |query: &str| step("ToolSearch", &json!({ "query": query, "max_results": 5 }));
     let answered = finds_out(
         &assistant,
         &run,

@@ -38,7 +38,18 @@ pub(crate) async fn call(
     }))
 }
 
+/// What the client said that it can be asked. Without a session it said nothing.
+fn can(context: &Context) -> ClientCapabilities {
+    let about = context.peer.peer_info();
+    about
+        .map(|about| about.capabilities.clone())
+        .unwrap_or_default()
+}
+
 async fn sample(context: &Context, prompt: &str) -> CallToolResult {
+    if can(context).sampling.is_none() {
+        return failed("it did not say so");
+    }
     let messages = vec![SamplingMessage::user_text(prompt)];
     let request = CreateMessageRequestParams::new(messages, 100);
     match context.peer.create_message(request).await {
@@ -48,6 +59,9 @@ async fn sample(context: &Context, prompt: &str) -> CallToolResult {
 }
 
 async fn elicit(context: &Context, message: &str, schema: Value) -> CallToolResult {
+    if can(context).elicitation.is_none() {
+        return failed("it did not say so");
+    }
     let request = ElicitRequestParams::FormElicitationParams {
         meta: None,
         message: message.to_owned(),

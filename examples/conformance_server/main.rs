@@ -2,11 +2,12 @@
 //! names and behaviour. The tests run the suite against it, without and with a relay between.
 //!
 //! ```text
-//! cargo run --example conformance_server [PORT]
+//! cargo run --example conformance_server [PORT [STORE]]
 //! ```
 //!
 //! Listens on 127.0.0.1 and prints its address. It speaks all revisions from 2025-03-26 to
-//! 2026-07-28; the protocol itself is done by rmcp.
+//! 2026-07-28; the protocol itself is done by rmcp. With a store it is reached as our own MCP server
+//! is, with what stands before that: callers need a key of that store that has `runs:read`.
 //!
 //! - [`server`]: which request goes where
 //! - [`tools`]: the list of tools, and those that just answer
@@ -28,6 +29,9 @@ mod server;
 mod tasks;
 mod tools;
 
+use agent_trace_mcp_tools::Gate;
+use agent_trace_mcp_tools::http::Endpoint;
+use agent_trace_store::Store;
 use hyper::header::HeaderValue;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode, body::Incoming};
@@ -40,8 +44,14 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
-type Service = StreamableHttpService<server::Server, LocalSessionManager>;
+/// How it is reached.
+#[derive(Clone)]
+enum Service {
+    Plain(StreamableHttpService<server::Server, LocalSessionManager>),
+    Guarded(Endpoint<server::Server>),
+}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
@@ -52,10 +62,20 @@ async fn main() -> io::Result<()> {
 
     let sessions = Arc::new(LocalSessionManager::default());
     let server = server::Server::new(sessions.clone());
-    // A client whose stream was closed comes back soon: nobody shall wait in a test.
-    let config =
-        StreamableHttpServerConfig::default().with_sse_retry(Some(Duration::from_millis(300)));
-    let service: Service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+    let service = match std::env::args_os().nth(2) {
+        Some(store) => {
+            let gate = Arc::new(Gate::of(&Store::at(store)));
+            let endpoint = Endpoint::of(move || server.clone(), gate, CancellationToken::new());
+            Service::Guarded(endpoint)
+        }
+        None => {
+            // A client whose stream was closed comes back soon: nobody shall wait in a test.
+            let config = StreamableHttpServerConfig::default()
+                .with_sse_retry(Some(Duration::from_millis(300)));
+            let server = move || Ok(server.clone());
+            Service::Plain(StreamableHttpService::new(server, sessions, config))
+        }
+    };
     loop {
         let (stream, _) = listener.accept().await?;
         let service = service.clone();
@@ -75,7 +95,10 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     if request.uri().path() == "/mcp" {
-        return Ok(service.handle(request).await);
+        return Ok(match service {
+            Service::Plain(service) => service.handle(request).await,
+            Service::Guarded(endpoint) => endpoint.answer(request).await,
+        });
     }
     let mut nothing = Response::new(Body::default());
     *nothing.status_mut() = StatusCode::NOT_FOUND;

@@ -1,6 +1,7 @@
 //! Which request goes where.
 
 use crate::{asking, documents, rounds, tasks, tools};
+use agent_trace_mcp_tools::{Router, Scope};
 use rmcp::model::*;
 use rmcp::service::{RequestContext, SubscriptionContext, SubscriptionSink};
 use rmcp::task_manager::TaskManager;
@@ -46,6 +47,13 @@ impl Server {
         let number = listeners.last;
         listeners.open.insert(number, sink);
         number
+    }
+}
+
+/// What our own server's keys open.
+impl Router for Server {
+    fn scope(&self, tool: &str) -> Option<Scope> {
+        self.get_tool(tool).map(|_| Scope::RunsRead)
     }
 }
 

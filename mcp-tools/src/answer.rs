@@ -5,6 +5,7 @@
 //! asked for.
 
 use crate::text::Text;
+use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -177,6 +178,12 @@ impl ToolError {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The same as what a tool answers: a model reads it.
+    pub(crate) fn result(&self) -> CallToolResult {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        CallToolResult::error(vec![ContentBlock::text(text)])
     }
 }
 

@@ -1,11 +1,12 @@
-//! Our server over streamable HTTP, for a listener that somebody else has.
+//! A server over streamable HTTP, for a listener that somebody else has.
 //!
 //! A key is always needed, in the `Authorization` header (`Bearer`) and nowhere else: addresses
 //! get into logs. One that is unknown, revoked or too old is answered like none.
 
 use crate::ask::Reader;
 use crate::gate::Gate;
-use crate::server::{Callers, Server};
+use crate::guard::{Callers, Guard, Router};
+use crate::server::Server;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -22,28 +23,50 @@ use tokio_util::sync::CancellationToken;
 /// The body of an answer.
 pub type Body = BoxBody<Bytes, Infallible>;
 
+/// Pages that may call.
+const OWN_ORIGINS: [&str; 6] = [
+    "http://localhost:*",
+    "http://127.0.0.1:*",
+    "http://[::1]:*",
+    "https://localhost:*",
+    "https://127.0.0.1:*",
+    "https://[::1]:*",
+];
+
 /// The most bytes of a request.
 const MOST_ASKED: usize = 1 << 20;
 
-/// Our server, reached over HTTP. Clones are the same one.
+/// A server, ours or another, reached over HTTP. Clones are the same one.
 #[derive(Clone)]
-pub struct Endpoint {
+pub struct Endpoint<R = Server> {
     gate: Arc<Gate>,
-    service: StreamableHttpService<Server, LocalSessionManager>,
+    service: StreamableHttpService<Guard<R>, LocalSessionManager>,
 }
 
-impl fmt::Debug for Endpoint {
+impl<R> fmt::Debug for Endpoint<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint").finish_non_exhaustive()
     }
 }
 
 impl Endpoint {
-    /// An endpoint that answers until the token is cancelled, each request from what `reader` has
-    /// then: settings may change. Whoever has the listener checks `Host`.
+    /// An endpoint of our server that answers until the token is cancelled, each request from what
+    /// `reader` has then: settings may change. Whoever has the listener checks `Host`.
     #[must_use]
     pub fn new(
         reader: impl Fn() -> Arc<Reader> + Send + Sync + 'static,
+        gate: Arc<Gate>,
+        end: CancellationToken,
+    ) -> Self {
+        Self::of(move || Server::new(reader()), gate, end)
+    }
+}
+
+impl<R: Router> Endpoint<R> {
+    /// An endpoint of the server that is made for each request.
+    #[must_use]
+    pub fn of(
+        router: impl Fn() -> R + Send + Sync + 'static,
         gate: Arc<Gate>,
         end: CancellationToken,
     ) -> Self {
@@ -52,10 +75,10 @@ impl Endpoint {
         config.max_request_body_bytes = MOST_ASKED;
         // Nothing is remembered between two requests, so there is nothing to fill or to take over.
         config.legacy_session_mode = false;
-        // Pages of a browser have no business here.
-        config = config.enforce_origin_validation();
+        // Pages of a browser have no business here, but for those of this machine.
+        config.allowed_origins = OWN_ORIGINS.map(Into::into).to_vec();
         let lets_in = Arc::clone(&gate);
-        let server = move || Server::new(reader(), Arc::clone(&lets_in), Callers::Http);
+        let server = move || Guard::new(Arc::clone(&lets_in), Callers::Http, router());
         let sessions = Arc::new(LocalSessionManager::default());
         Self {
             gate,

@@ -2,6 +2,7 @@
 //!
 //! - [`server`]: from a request to the tool that answers it; [`http`] and [`stdio`]: how it is
 //!   reached
+//! - [`guard`]: what stands before it and lets requests in
 //! - [`gate`]: who asks, what they may, and how often; [`key`], [`scope`]: by which key
 //! - `tools`: one file for each family of tools; `prompts`, `resources`: what else there is
 //! - [`ask`]: runs as a caller may see them; `siblings`: those that one is compared with
@@ -14,6 +15,7 @@
 mod answer;
 pub mod ask;
 pub mod gate;
+pub mod guard;
 pub mod http;
 pub mod key;
 mod prompts;
@@ -29,5 +31,6 @@ mod view;
 pub use answer::{BYTES, LEAST};
 pub use ask::Reader;
 pub use gate::{Caller, Gate};
+pub use guard::{Callers, Guard, Router};
 pub use scope::{Scope, Scopes};
 pub use server::Server;

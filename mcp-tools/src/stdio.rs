@@ -1,6 +1,6 @@
 //! Our server on standard input and output.
 
-use crate::server::Server;
+use crate::guard::{Guard, Router};
 use rmcp::ServiceExt;
 use rmcp::service::QuitReason;
 use std::io;
@@ -9,7 +9,7 @@ use std::io;
 ///
 /// # Errors
 /// When what comes first is no MCP, or answering breaks off.
-pub async fn serve(server: Server) -> io::Result<()> {
+pub async fn serve<R: Router>(server: Guard<R>) -> io::Result<()> {
     let running = server.serve(rmcp::transport::stdio()).await;
     let running = running.map_err(io::Error::other)?;
     match running.waiting().await.map_err(io::Error::other)? {

@@ -155,10 +155,46 @@ fn strip(schema: &mut Value) {
                 _ => false,
             };
             members.retain(|name, value| !is_noise(name, value));
+            let required = members.get("required").cloned().unwrap_or_default();
+            let is_required = |name: &str| {
+                let mut names = required.as_array().into_iter().flatten();
+                names.any(|required| required == name)
+            };
+            if let Some(Value::Object(properties)) = members.get_mut("properties") {
+                let optional = properties.iter_mut().filter(|(name, _)| !is_required(name));
+                optional.for_each(|(_, schema)| drop_null(schema));
+            }
             members.values_mut().for_each(strip);
         }
         Value::Array(items) => items.iter_mut().for_each(strip),
         _ => {}
+    }
+}
+
+/// What may be absent need not be null as well, of which not every client knows what it means.
+fn drop_null(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Array(types)) = members.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [one] = &mut types[..] {
+            let one = one.take();
+            members.insert("type".into(), one);
+        }
+    }
+    if let Some(Value::Array(choices)) = members.get_mut("anyOf") {
+        choices.retain(|choice| choice["type"] != "null");
+        if let [one] = &mut choices[..] {
+            let one = one.take();
+            members.remove("anyOf");
+            if let Value::Object(one) = one {
+                // What is said of the member is about it, not about its type.
+                for (name, value) in one {
+                    members.entry(name).or_insert(value);
+                }
+            }
+        }
     }
 }
 
@@ -185,4 +221,21 @@ fn call<T: Tool>(asked: Asked, arguments: JsonObject) -> Answering {
 /// How many are wanted, within bounds.
 pub(crate) fn within(limit: Option<usize>, default: usize, most: usize) -> usize {
     limit.unwrap_or(default).clamp(1, most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_schema_says_null() {
+        // A null among the types of an argument is what some clients do not take.
+        for tool in definitions() {
+            let input = serde_json::to_string(&tool.input_schema).unwrap_or_default();
+            let output = serde_json::to_string(&tool.output_schema).unwrap_or_default();
+            for schema in [input, output] {
+                assert!(!schema.contains("\"null\""), "{}: {schema}", tool.name);
+            }
+        }
+    }
 }

@@ -6,8 +6,7 @@ use agent_trace_index::listing::Projects;
 use agent_trace_index::protocol::Query;
 use agent_trace_index::runs::Asked;
 use agent_trace_index::{Runs, RunsError};
-use agent_trace_mcp_tools::server::Callers;
-use agent_trace_mcp_tools::{Caller, Gate, Reader, Server};
+use agent_trace_mcp_tools::{Caller, Callers, Gate, Guard, Reader, Server};
 use agent_trace_store::Store;
 use rmcp::ServiceExt;
 use serde_json::{Value, json};
@@ -44,7 +43,7 @@ fn lists_are_answered_while_a_tool_thinks() {
     });
     let caller = Caller::local("w", Projects::All);
     let callers = Callers::Local(Arc::new(caller));
-    let server = Server::new(reader, Arc::new(Gate::of(&store)), callers);
+    let server = Guard::new(Arc::new(Gate::of(&store)), callers, Server::new(reader));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

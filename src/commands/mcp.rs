@@ -8,8 +8,7 @@ use crate::query;
 use crate::secret;
 use crate::serving::signals::runtime;
 use agent_trace_index::Access;
-use agent_trace_mcp_tools::server::Callers;
-use agent_trace_mcp_tools::{Gate, Server, key, stdio};
+use agent_trace_mcp_tools::{Callers, Gate, Guard, Server, key, stdio};
 use agent_trace_store::process::Process;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +32,7 @@ pub(crate) fn run(args: &Args, config: &Config) -> Result<u8, CommandError> {
         let access = Access::lasting(&store, query::settings());
         let reader = answering::reader(config, &store, Arc::new(access));
         let gate = Arc::new(Gate::of(&store));
-        stdio::serve(Server::new(reader, gate, callers)).await
+        stdio::serve(Guard::new(gate, callers, Server::new(reader))).await
     });
     // Whoever still waits for a disk does not hold up the end.
     runtime.shutdown_background();

@@ -73,6 +73,16 @@ pub(crate) fn python_sdk(home: &Home) -> Serving {
 
 /// The example that the conformance suite tests.
 pub(crate) fn fixture(home: &Home) -> Serving {
+    serve(home, example(), ["{port}"])
+}
+
+/// The same behind what stands before our own server, for keys of this home's store.
+pub(crate) fn guarded_fixture(home: &Home) -> Serving {
+    let store = home.store_folder();
+    serve(home, example(), ["{port}".as_ref(), store.as_os_str()])
+}
+
+fn example() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let profile = own.ancestors().nth(2).expect("target/PROFILE/deps/TEST");
     let program = profile.join("examples/conformance_server");
@@ -81,7 +91,15 @@ pub(crate) fn fixture(home: &Home) -> Serving {
         "{} is not built: `cargo test` without --test builds examples",
         program.display()
     );
-    serve(home, program, ["{port}"])
+    program
+}
+
+/// Passes requests on to a server with the key in this file, for clients that cannot be given one.
+pub(crate) fn with_key(home: &Home, server: &Serving, key_file: &Path) -> Serving {
+    let (script, origin) = (folder().join("with_key.mjs"), server.url());
+    let words = [script.as_os_str(), "{port}".as_ref(), origin.as_ref()];
+    let words = words.into_iter().chain([key_file.as_os_str()]);
+    serve(home, node22(), words)
 }
 
 /// Takes the TypeScript client through its steps with the server at this URL.
@@ -132,14 +150,36 @@ fn suite(home: &Home) -> Command {
 /// Has the suite test the server at this URL for what a revision requires.
 #[track_caller]
 pub(crate) fn check_server(home: &Home, url: &str, revision: &str, out: &Path) -> Checks {
+    let said = Said::by(&mut server_suite(home, url, revision, out), b"");
+    // 1: a check failed, which the caller sees.
+    assert!((0..=1).contains(&said.code), "{said:?}");
+    checks(out)
+}
+
+/// The same, where certain checks must fail and all others must not: `tests/peers` has the list.
+/// What is otherwise is in the error.
+#[track_caller]
+pub(crate) fn check_server_as_listed(
+    home: &Home,
+    url: &str,
+    revision: &str,
+    out: &Path,
+) -> Result<Checks, String> {
+    let mut command = server_suite(home, url, revision, out);
+    let list = folder().join("expected-failures.yaml");
+    let said = Said::by(command.arg("--expected-failures").arg(list), b"");
+    match said.code {
+        0 => Ok(checks(out)),
+        _ => Err(said.out),
+    }
+}
+
+fn server_suite(home: &Home, url: &str, revision: &str, out: &Path) -> Command {
     let mut command = suite(home);
     command.args(["server", "--url", url, "--requirements", revision]);
     // Its limit for a scenario is for an idle machine.
     command.args(["--timeout", "120000"]).arg("-o").arg(out);
-    let said = Said::by(&mut command, b"");
-    // 1: a check failed, which the caller sees.
-    assert!((0..=1).contains(&said.code), "{said:?}");
-    checks(out)
+    command
 }
 
 /// Has the suite watch a client in a scenario. The suite appends the URL of its server to the
