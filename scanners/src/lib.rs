@@ -13,18 +13,24 @@
 //! - `collide`: copies of other servers' tools
 //! - `pieces`: instructions that are split over several tools
 //! - `scan`, `listing`: whole definitions, servers and results
+//! - `answers`: all that a server answered to who asked for its lists
 //! - [`run`]: a recorded run
 //! - [`codes`]: what the codes mean
+//! - [`key`]: what tells a finding from others, the next time as well
+//! - [`spot`]: where in a file a finding stands
+//! - [`sarif`]: findings in the format that CI systems read
 //! - [`rows`]: labelled rows, line by line, for measuring
 //!
 //! All of it is linear in the length of the text; there are no regular expressions.
 
+mod answers;
 pub mod codes;
 mod collide;
 mod decode;
 mod finding;
 mod form;
 mod hidden;
+pub mod key;
 mod lexicon;
 mod listing;
 mod params;
@@ -32,15 +38,18 @@ mod pieces;
 pub mod rows;
 mod rules;
 pub mod run;
+pub mod sarif;
 mod scan;
 mod sentence;
 mod sequence;
 mod signal;
+pub mod spot;
 mod stretch;
 mod text;
 mod view;
 mod walk;
 
+pub use answers::{Answers, answers};
 pub use finding::{Confidence, Finding, Place, Severity, escaped};
 pub use listing::{Listing, listing};
 pub use scan::{Server, definition, message, result, server, signals, tool};

@@ -1,6 +1,7 @@
 //! Arguments of `mcp-scan`.
 
 use super::Format;
+use super::check::Accepted;
 use agent_trace_scanners::Severity;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -33,8 +34,24 @@ pub(crate) struct Scan {
     /// From which severity on a finding makes the scan fail; what does is always reported
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
     pub(crate) fail_on: Level,
+    #[command(flatten)]
+    pub(crate) accepted: Accepted,
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: Report,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Report {
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// One JSON object a line: a finding
+    Jsonl,
+    /// SARIF 2.1.0, for code hosts
+    Sarif,
+    /// JUnit XML: one test case for each code, and one for each finding
+    Junit,
 }
 
 #[derive(Debug, Subcommand)]

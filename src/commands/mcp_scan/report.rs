@@ -1,0 +1,197 @@
+//! Findings as text, JSON, SARIF and JUnit.
+
+use super::{Found, Outcome, Scanned};
+use crate::cli::scan::Report;
+use crate::render::junit::{Came, Suite};
+use crate::render::words::count;
+use crate::render::{escape, json};
+use agent_trace_analysis::baseline::Entry;
+use agent_trace_scanners::Severity;
+use agent_trace_scanners::codes::CODES;
+use agent_trace_scanners::sarif::{self, InFile, Reported};
+use owo_colors::OwoColorize;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+pub(super) fn print(report: Report, outcome: &Outcome<'_>) -> io::Result<()> {
+    match report {
+        Report::Text => text(&mut anstream::stdout().lock(), outcome),
+        Report::Json => json::document(&Document {
+            scanned: &outcome.scanned,
+            accepted: &outcome.accepted,
+            gone: &outcome.gone,
+        }),
+        Report::Jsonl => outcome.scanned.findings.iter().try_for_each(json::line),
+        Report::Sarif => json::document(&log(outcome)),
+        Report::Junit => io::stdout().lock().write_all(junit(outcome).as_bytes()),
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    scanned: &'a Scanned,
+    /// What the baseline accepts.
+    #[serde(skip_serializing_if = "<[Found]>::is_empty")]
+    accepted: &'a [Found],
+    /// Entries of the baseline that were not found any more.
+    #[serde(skip_serializing_if = "<[&Entry]>::is_empty")]
+    gone: &'a [&'a Entry],
+}
+
+fn log(outcome: &Outcome<'_>) -> serde_json::Value {
+    let new = outcome.scanned.findings.iter().map(|found| (found, false));
+    let accepted = outcome.accepted.iter().map(|found| (found, true));
+    let reported = new.chain(accepted).map(|(found, accepted)| Reported {
+        finding: &found.finding,
+        key: &found.key,
+        file: found.file.as_deref().map(|path| InFile {
+            path,
+            bytes: found.file_bytes.map(|(start, end)| start..end),
+        }),
+        at: found.step.map(|step| {
+            let run = found.run.as_deref().unwrap_or_default();
+            format!("run {run}, step {step},")
+        }),
+        accepted,
+    });
+    let reported: Vec<Reported<'_>> = reported.collect();
+    let version = env!("CARGO_PKG_VERSION");
+    sarif::log(version, &reported, &outcome.scanned.not_scanned)
+}
+
+/// Each code of which nothing was found is a test that passed; each finding is one that failed,
+/// or was skipped where it does not make the scan fail.
+fn junit(outcome: &Outcome<'_>) -> String {
+    let mut suite = Suite::new("mcp-scan");
+    let all = outcome.scanned.findings.iter().chain(&outcome.accepted);
+    let there: BTreeSet<&str> = all.map(|found| found.finding.code).collect();
+    for code in CODES.iter().filter(|code| !there.contains(code.code)) {
+        suite.add(code.code, Came::Passed);
+    }
+    let mut known = BTreeSet::new();
+    for found in &outcome.scanned.findings {
+        if !known.insert(&found.key) {
+            continue;
+        }
+        let message = found.finding.title;
+        if outcome.counts(found) {
+            let finding = &found.finding;
+            let decoded = finding.decoded.as_deref().unwrap_or_default();
+            let failed = Came::Failed {
+                message,
+                kind: finding.severity.as_str(),
+                text: &format!(
+                    "{}{} bytes {}-{}\n{}\n{decoded}",
+                    at(found),
+                    finding.pointer,
+                    finding.start,
+                    finding.end,
+                    finding.quote
+                ),
+            };
+            suite.add(&name(found), failed);
+        } else {
+            suite.add(&name(found), Came::Skipped { message });
+        }
+    }
+    for found in &outcome.accepted {
+        if known.insert(&found.key) {
+            let message = &format!("accepted: {}", found.finding.title);
+            suite.add(&name(found), Came::Skipped { message });
+        }
+    }
+    for what in &outcome.scanned.not_scanned {
+        let failed = Came::Failed {
+            message: "not scanned",
+            kind: "not-scanned",
+            text: what,
+        };
+        suite.add(what, failed);
+    }
+    suite.document("definitions and results")
+}
+
+/// What a finding is called: the same each time.
+fn name(found: &Found) -> String {
+    let mut name = found.finding.code.to_owned();
+    for part in [&found.finding.server, &found.finding.tool]
+        .into_iter()
+        .flatten()
+    {
+        name.push(' ');
+        name.push_str(part);
+    }
+    format!("{name} [{}]", found.key)
+}
+
+fn text(out: &mut impl Write, outcome: &Outcome<'_>) -> io::Result<()> {
+    let scanned = &outcome.scanned;
+    for found in &scanned.findings {
+        let finding = &found.finding;
+        let tool = finding.tool.as_deref().unwrap_or("");
+        writeln!(
+            out,
+            "{} {} {}: {}",
+            severity(finding.severity),
+            finding.code.bold(),
+            escape::text(tool.as_bytes(), 80).cyan(),
+            finding.title
+        )?;
+        writeln!(
+            out,
+            "         {}{} bytes {}-{}",
+            at(found),
+            escape::text(finding.pointer.as_bytes(), 200),
+            finding.start,
+            finding.end
+        )?;
+        writeln!(out, "         {}", finding.quote.dimmed())?;
+        if let Some(decoded) = &finding.decoded {
+            writeln!(out, "         {}", decoded.dimmed())?;
+        }
+    }
+    let mut looked_at = vec![count(scanned.tools, "tool")];
+    if scanned.others > 0 {
+        looked_at.push(count(scanned.others, "other definition"));
+    }
+    looked_at.extend(scanned.results.map(|results| count(results, "result")));
+    let looked_at = looked_at.join(", ");
+    let mut line = match scanned.findings.len() {
+        0 => format!("nothing found in {looked_at}"),
+        found => format!("{} in {looked_at}", count(found, "finding")),
+    };
+    if !outcome.accepted.is_empty() {
+        line.push_str(&format!(", {} accepted", outcome.accepted.len()));
+    }
+    writeln!(out, "{line}")?;
+    for entry in &outcome.gone {
+        let gone = "accepted, but not found any more:".yellow();
+        let what = format!("{} {}: {}", entry.code, entry.server, entry.what);
+        writeln!(out, "{gone} {}", escape::text(what.as_bytes(), 200))?;
+    }
+    for what in &scanned.not_scanned {
+        let not = "not scanned:".yellow();
+        writeln!(out, "{not} {}", escape::text(what.as_bytes(), 0))?;
+    }
+    Ok(())
+}
+
+/// Where it was found, before its pointer.
+fn at(found: &Found) -> String {
+    match (&found.file, found.step) {
+        (Some(file), _) => format!("{}, ", escape::text(file.as_bytes(), 200)),
+        (None, Some(step)) => format!("step {step}, "),
+        (None, None) => String::new(),
+    }
+}
+
+fn severity(severity: Severity) -> String {
+    let name = format!("{:<8}", severity.as_str());
+    match severity {
+        Severity::Critical | Severity::High => name.red().to_string(),
+        Severity::Medium => name.yellow().to_string(),
+        Severity::Low | Severity::Info => name.dimmed().to_string(),
+    }
+}
