@@ -5,6 +5,7 @@ use super::check::Accepted;
 use agent_trace_scanners::Severity;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Debug, Args)]
 #[command(
@@ -17,17 +18,33 @@ pub(crate) struct Scan {
     pub(crate) command: Option<ScanCommand>,
     /// A file of definitions (JSON), or - for standard input: an array of tools, or an object
     /// with tools, prompts, resources or instructions, such as the answer to `tools/list`
-    #[arg(required_unless_present_any = ["rows", "run"])]
+    #[arg(required_unless_present_any = ["rows", "run", "server", "url"])]
     pub(crate) file: Option<PathBuf>,
     /// A recorded run: what its servers said of themselves, and the results that they gave
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "rows", "server"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "rows", "name"])]
     pub(crate) run: Option<String>,
+    /// Start this server and scan what it lists: its command and arguments as one text. It gets
+    /// PATH, HOME and the like of the environment, and what --env names
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["file", "rows", "run"])]
+    pub(crate) server: Option<String>,
+    /// Call the server at this URL and scan what it lists
+    #[arg(long, value_name = "URL", conflicts_with_all = ["file", "rows", "run", "server"])]
+    pub(crate) url: Option<String>,
+    /// A variable that the server gets: one of ours, or with a value
+    #[arg(long, value_name = "NAME[=VALUE]", requires = "server")]
+    pub(crate) env: Vec<String>,
+    /// A header line that goes to the server with each request
+    #[arg(long, value_name = "NAME: VALUE", requires = "url")]
+    pub(crate) header: Vec<String>,
+    /// How long a server may take for all its answers
+    #[arg(long, value_name = "TIME", value_parser = crate::units::duration, default_value = "60s")]
+    pub(crate) timeout: Duration,
     /// Labelled rows, one JSON object a line; prints a verdict for each
-    #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["file", "fail_on", "server", "format"])]
+    #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["file", "fail_on", "name", "format"])]
     pub(crate) rows: Option<PathBuf>,
     /// What the server is called, where the file does not say it
     #[arg(long, value_name = "NAME")]
-    pub(crate) server: Option<String>,
+    pub(crate) name: Option<String>,
     /// Report weak signs as well, which harmless texts have too
     #[arg(long)]
     pub(crate) sensitive: bool,

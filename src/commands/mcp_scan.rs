@@ -2,9 +2,13 @@
 //!
 //! - [`report`]: findings as text, JSON, SARIF and JUnit
 //! - [`explain`]: what codes mean
+//! - [`servers`]: servers that are started or called
+//! - `words`: a command line as one text
 
 mod explain;
 mod report;
+mod servers;
+mod words;
 
 use crate::baseline;
 use crate::cli::scan::{Scan, ScanCommand};
@@ -14,6 +18,7 @@ use crate::query;
 use crate::render::short;
 use crate::render::words::count;
 use agent_trace_analysis::baseline::{Acceptable, Entry};
+use agent_trace_proxy::client::Limits;
 use agent_trace_scanners::{Finding, Severity, key, listing, rows, run, spot};
 use serde::Serialize;
 use std::fs::File;
@@ -38,9 +43,18 @@ pub(crate) fn run(
     if let Some(path) = &args.rows {
         return verdicts(path, least);
     }
-    let mut scanned = match &args.run {
-        Some(run) => of_run(run, &load()?)?,
-        None => of_file(args)?,
+    let mut scanned = if let Some(run) = &args.run {
+        of_run(run, &load()?)?
+    } else if args.server.is_some() || args.url.is_some() {
+        let mut scanned = Scanned::default();
+        let limits = Limits {
+            time: args.timeout,
+            ..Limits::default()
+        };
+        servers::scan(&[servers::given(args)?], limits, &mut scanned)?;
+        scanned
+    } else {
+        of_file(args)?
     };
     scanned
         .findings
@@ -169,7 +183,7 @@ fn of_file(args: &Scan) -> Result<Scanned, CommandError> {
         source: Box::new(source),
     };
     let file = serde_json::from_str(&text).map_err(unreadable)?;
-    let Some(listed) = listing(args.server.as_deref(), &file) else {
+    let Some(listed) = listing(args.name.as_deref(), &file) else {
         return Err(CommandError::Usage {
             what: format!("{} lists no definitions", path.display()),
             hint: "give a JSON file with `tools`, `prompts`, `resources` or `instructions`, such \

@@ -180,10 +180,12 @@ fn text(out: &mut impl Write, outcome: &Outcome<'_>) -> io::Result<()> {
 
 /// Where it was found, before its pointer.
 fn at(found: &Found) -> String {
-    match (&found.file, found.step) {
-        (Some(file), _) => format!("{}, ", escape::text(file.as_bytes(), 200)),
-        (None, Some(step)) => format!("step {step}, "),
-        (None, None) => String::new(),
+    let name = |name: &str| format!("{}, ", escape::text(name.as_bytes(), 200));
+    match (&found.file, found.step, &found.finding.server) {
+        (Some(file), ..) => name(file),
+        (None, Some(step), _) => format!("step {step}, "),
+        (None, None, Some(server)) => name(server),
+        (None, None, None) => String::new(),
     }
 }
 
