@@ -19,6 +19,7 @@
 //! - [`key`]: what tells a finding from others, the next time as well
 //! - [`spot`]: where in a file a finding stands
 //! - [`sarif`]: findings in the format that CI systems read
+//! - [`launch`]: how a configuration starts a server
 //! - [`rows`]: labelled rows, line by line, for measuring
 //!
 //! All of it is linear in the length of the text; there are no regular expressions.
@@ -31,6 +32,7 @@ mod finding;
 mod form;
 mod hidden;
 pub mod key;
+pub mod launch;
 mod lexicon;
 mod listing;
 mod params;
