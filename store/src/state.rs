@@ -10,13 +10,16 @@
 //! - `log`: the file's bytes
 //! - [`verdicts`]: what was decided about runs
 //! - [`keys`]: who may ask what
+//! - [`consents`]: which servers a scan may start
 
+pub mod consents;
 pub mod keys;
 mod log;
 #[cfg(test)]
 mod tests;
 pub mod verdicts;
 
+pub use consents::{Consent, Consents};
 pub use keys::{Key, Keys};
 pub use log::StateError;
 pub use verdicts::{Decision, Verdicts};
@@ -44,6 +47,8 @@ pub enum Entry {
     Key(Key),
     /// A key counts no longer.
     Revoked(keys::Revoked),
+    /// A server may be started.
+    Consent(Consent),
     /// A type that this version does not know. It stays in the file as it is.
     #[serde(other)]
     Unknown,
@@ -113,6 +118,14 @@ impl State {
         Keys::read(self)
     }
 
+    /// Reads which servers may be started.
+    ///
+    /// # Errors
+    /// As [`Self::entries`].
+    pub fn consents(&self) -> Result<Consents, StateError> {
+        Consents::read(self)
+    }
+
     /// Appends an entry. When this returns it is on the disk.
     ///
     /// # Errors
@@ -156,7 +169,7 @@ impl State {
         let log = Log::read(&path)?.unwrap_or_default();
         let goes = |record: &&log::Place| match parse(log.payload(record)) {
             Entry::Verdict(decision) => runs.contains(&decision.run),
-            Entry::Key(_) | Entry::Revoked(_) | Entry::Unknown => false,
+            Entry::Key(_) | Entry::Revoked(_) | Entry::Consent(_) | Entry::Unknown => false,
         };
         let gone: Vec<&log::Place> = log.records.iter().filter(goes).collect();
         if gone.is_empty() {
@@ -185,7 +198,7 @@ impl State {
         }
         let is_kept = |position: usize| match &entries[position] {
             Entry::Verdict(decision) => last.get(&(decision.run, decision.by)) == Some(&position),
-            Entry::Key(_) | Entry::Revoked(_) | Entry::Unknown => true,
+            Entry::Key(_) | Entry::Revoked(_) | Entry::Consent(_) | Entry::Unknown => true,
         };
         let kept: Vec<&log::Place> = (0..entries.len())
             .filter(|position| is_kept(*position))
