@@ -9,7 +9,7 @@ mod support;
 
 use serde_json::{Value, json};
 use std::fs;
-use support::http_peers::{everything, python_sdk};
+use support::http_peers::{everything, python_sdk, serve};
 use support::peers::{Peers, missing, node_server, python_server};
 use support::{Home, Said, skip, wait_for};
 
@@ -110,6 +110,29 @@ elif mode == "stubborn":
         if request["method"] == "initialize": hello(request)
         else: lists(request, [])
     time.sleep(600)
+"#;
+
+/// The same over HTTP: what is asked for decides what is answered.
+const WEB: &str = r#"
+import http.server, sys, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_): pass
+    def do_POST(self):
+        kind = "text/event-stream" if "event" in self.path else "application/json"
+        status = {"/moved": 307, "/closed": 401}.get(self.path, 200)
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        if status == 307: self.send_header("Location", "/elsewhere")
+        self.end_headers()
+        if status == 200 and self.path == "/mute": time.sleep(600)
+        try:
+            while status == 200:
+                self.wfile.write(b": comment\n\n" * 5000 if self.path == "/events" else b"x" * 65536)
+        except OSError: pass
+    def do_GET(self):
+        self.send_response(405)
+        self.end_headers()
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 "#;
 
 /// The command line of the server in this mode.
@@ -305,6 +328,26 @@ fn real_servers_have_no_finding() {
         let document = document(&said);
         assert_eq!(document["tools"], json!(tools), "{said:?}");
         assert!(document.get("not_scanned").is_none(), "{said:?}");
+    }
+}
+
+#[test]
+fn what_a_hostile_url_can_cost_is_bounded() {
+    let home = Home::new();
+    let serving = serve(&home, support::server::python(), ["-c", WEB, "{port}"]);
+    for (path, more, why) in [
+        ("/body", &[][..], "more than 16 MiB"),
+        ("/events", &[], "more than 64 MiB"),
+        ("/event", &[], "more than 16 MiB"),
+        ("/mute", &["--timeout", "300ms"], "did not answer"),
+        ("/moved", &[], "status 307"),
+        ("/closed", &[], "status 401"),
+    ] {
+        let url = serving.url() + path;
+        let words = ["mcp-scan", "--url", &url];
+        let said = home.run(words.iter().chain(more).copied());
+        assert_eq!(said.code, 2, "{path} {said:?}");
+        assert!(said.out.contains(why), "{path} {said:?}");
     }
 }
 

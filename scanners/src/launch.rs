@@ -157,7 +157,7 @@ fn is_literal(value: &str) -> bool {
         "insert",
     ];
     let hint = hints.iter().any(|hint| lower.contains(hint));
-    let same = bare.chars().all(|c| Some(c) == bare.chars().next());
+    let same = bare.chars().all(|c| bare.starts_with(c));
     !named && !hint && !same
 }
 

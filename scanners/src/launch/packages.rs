@@ -23,7 +23,7 @@ fn unwrapped(words: &[&str]) -> usize {
                     .get(at + 1)
                     .is_some_and(|word| word.eq_ignore_ascii_case("/c")) =>
             {
-                at += 2
+                at += 2;
             }
             "env" => {
                 at += 1;
