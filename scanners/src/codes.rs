@@ -374,6 +374,12 @@ pub fn explain(code: &str) -> Option<&'static Code> {
         .find(|known| known.code.eq_ignore_ascii_case(code))
 }
 
+/// Whether a code is about an entry of a configuration, and not about what a server said.
+#[must_use]
+pub fn is_of_entry(code: &str) -> bool {
+    code.starts_with("AT15")
+}
+
 pub(crate) fn title(code: &str) -> &'static str {
     explain(code).map_or("", |code| code.title)
 }

@@ -36,6 +36,9 @@ pub struct InFile<'a> {
     pub path: &'a str,
     /// Its bytes in the file, where they are known.
     pub bytes: Option<Range<usize>>,
+    /// Whether what the finding quotes stands there. A file that names a server does not hold
+    /// what the server said, and a secret is not quoted.
+    pub quoted: bool,
 }
 
 /// The log.
@@ -133,11 +136,10 @@ fn location(reported: &Reported<'_>) -> Value {
     if let Some(file) = &reported.file {
         let mut physical = json!({"artifactLocation": {"uri": uri(file.path)}});
         if let Some(bytes) = &file.bytes {
-            physical["region"] = json!({
-                "byteOffset": bytes.start,
-                "byteLength": bytes.len(),
-                "snippet": {"text": finding.quote},
-            });
+            physical["region"] = json!({"byteOffset": bytes.start, "byteLength": bytes.len()});
+            if file.quoted {
+                physical["region"]["snippet"] = json!({"text": finding.quote});
+            }
         }
         location.insert("physicalLocation".into(), physical);
     }
@@ -227,6 +229,7 @@ mod tests {
                 file: Some(InFile {
                     path: "my tools.json",
                     bytes: Some(7..9),
+                    quoted: true,
                 }),
                 at: None,
                 accepted: true,

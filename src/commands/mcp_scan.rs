@@ -43,14 +43,14 @@ pub(crate) fn run(
     if let Some(path) = &args.rows {
         return verdicts(path, least);
     }
+    let limits = Limits {
+        time: args.timeout,
+        ..Limits::default()
+    };
     let mut scanned = if let Some(run) = &args.run {
         of_run(run, &load()?)?
     } else if args.server.is_some() || args.url.is_some() {
         let mut scanned = Scanned::default();
-        let limits = Limits {
-            time: args.timeout,
-            ..Limits::default()
-        };
         servers::scan(&[servers::given(args)?], limits, &mut scanned)?;
         scanned
     } else {
@@ -111,6 +111,9 @@ impl Outcome<'_> {
 /// What was scanned and found.
 #[derive(Default, Serialize)]
 struct Scanned {
+    /// How many servers are configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers: Option<usize>,
     /// How many tools were scanned.
     tools: usize,
     /// How many other definitions.
@@ -138,9 +141,13 @@ struct Found {
     /// The file in which it stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    /// First byte of the quote in the file, and the byte after its last.
+    /// First byte in the file of the quote, of the part of an entry that it is about, or of the
+    /// name of the server that said it; and the byte after the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     file_bytes: Option<(usize, usize)>,
+    /// Whether the quote stands there.
+    #[serde(skip)]
+    quoted: bool,
     #[serde(flatten)]
     finding: Finding,
 }
@@ -153,6 +160,7 @@ impl From<Finding> for Found {
             step: None,
             file: None,
             file_bytes: None,
+            quoted: false,
             finding,
         }
     }
@@ -199,6 +207,7 @@ fn of_file(args: &Scan) -> Result<Scanned, CommandError> {
     let found = found.map(|(finding, spot)| Found {
         file: name.clone(),
         file_bytes: spot.filter(|_| exact).map(|at| (at.start, at.end)),
+        quoted: true,
         ..Found::from(finding)
     });
     Ok(Scanned {

@@ -7,7 +7,7 @@ use crate::render::words::count;
 use crate::render::{escape, json};
 use agent_trace_analysis::baseline::Entry;
 use agent_trace_scanners::Severity;
-use agent_trace_scanners::codes::CODES;
+use agent_trace_scanners::codes::{self, CODES};
 use agent_trace_scanners::sarif::{self, InFile, Reported};
 use owo_colors::OwoColorize;
 use serde::Serialize;
@@ -49,6 +49,7 @@ fn log(outcome: &Outcome<'_>) -> serde_json::Value {
         file: found.file.as_deref().map(|path| InFile {
             path,
             bytes: found.file_bytes.map(|(start, end)| start..end),
+            quoted: found.quoted,
         }),
         at: found.step.map(|step| {
             let run = found.run.as_deref().unwrap_or_default();
@@ -82,14 +83,7 @@ fn junit(outcome: &Outcome<'_>) -> String {
             let failed = Came::Failed {
                 message,
                 kind: finding.severity.as_str(),
-                text: &format!(
-                    "{}{} bytes {}-{}\n{}\n{decoded}",
-                    at(found),
-                    finding.pointer,
-                    finding.start,
-                    finding.end,
-                    finding.quote
-                ),
+                text: &format!("{}\n{}\n{decoded}", place(found), finding.quote),
             };
             suite.add(&name(found), failed);
         } else {
@@ -130,7 +124,8 @@ fn text(out: &mut impl Write, outcome: &Outcome<'_>) -> io::Result<()> {
     let scanned = &outcome.scanned;
     for found in &scanned.findings {
         let finding = &found.finding;
-        let tool = finding.tool.as_deref().unwrap_or("");
+        let tool = finding.tool.as_deref().or(finding.server.as_deref());
+        let tool = tool.unwrap_or("message");
         writeln!(
             out,
             "{} {} {}: {}",
@@ -139,20 +134,21 @@ fn text(out: &mut impl Write, outcome: &Outcome<'_>) -> io::Result<()> {
             escape::text(tool.as_bytes(), 80).cyan(),
             finding.title
         )?;
-        writeln!(
-            out,
-            "         {}{} bytes {}-{}",
-            at(found),
-            escape::text(finding.pointer.as_bytes(), 200),
-            finding.start,
-            finding.end
-        )?;
+        writeln!(out, "         {}", place(found))?;
         writeln!(out, "         {}", finding.quote.dimmed())?;
         if let Some(decoded) = &finding.decoded {
             writeln!(out, "         {}", decoded.dimmed())?;
         }
     }
-    let mut looked_at = vec![count(scanned.tools, "tool")];
+    let mut looked_at = Vec::new();
+    looked_at.extend(
+        scanned
+            .servers
+            .map(|servers| count(servers, "configured server")),
+    );
+    if scanned.servers.is_none() || scanned.tools > 0 {
+        looked_at.push(count(scanned.tools, "tool"));
+    }
     if scanned.others > 0 {
         looked_at.push(count(scanned.others, "other definition"));
     }
@@ -178,15 +174,23 @@ fn text(out: &mut impl Write, outcome: &Outcome<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Where it was found, before its pointer.
-fn at(found: &Found) -> String {
+/// Where it was found: `tools.json, /tools/0/description bytes 18-82`.
+fn place(found: &Found) -> String {
+    let finding = &found.finding;
     let name = |name: &str| format!("{}, ", escape::text(name.as_bytes(), 200));
-    match (&found.file, found.step, &found.finding.server) {
+    let at = match (&found.file, found.step, &finding.server) {
         (Some(file), ..) => name(file),
         (None, Some(step), _) => format!("step {step}, "),
         (None, None, Some(server)) => name(server),
         (None, None, None) => String::new(),
-    }
+    };
+    // Of an entry of a configuration the bytes are those of the file.
+    let (start, end) = match found.file_bytes {
+        Some(bytes) if codes::is_of_entry(finding.code) => bytes,
+        _ => (finding.start, finding.end),
+    };
+    let pointer = escape::text(finding.pointer.as_bytes(), 200);
+    format!("{at}{pointer} bytes {start}-{end}")
 }
 
 fn severity(severity: Severity) -> String {
