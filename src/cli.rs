@@ -179,8 +179,9 @@ pub(crate) enum Command {
     Check(check::Check),
     /// Find instructions to the model in what an MCP server lists
     ///
-    /// Reads a file of definitions: tools, prompts, resources, instructions. Nothing is started
-    /// and nothing leaves the machine; no model is asked.
+    /// Reads definitions from a file, a recorded run, or a server: tools, prompts, resources,
+    /// instructions. No server is started or called that the options do not say; no model is
+    /// asked.
     McpScan(scan::Scan),
     /// Write runs to a portable file, or in a format of other programs
     #[command(after_help = formats::EXPORT)]

@@ -6,12 +6,14 @@
 //! - [`recording`]: what all relays do alike about recording
 //! - [`serving`]: a recorder and an HTTP relay in front of it, from their start to their end
 //! - [`daemon`]: the process that runs the relays of the configuration
+//! - [`baseline`]: the file of accepted findings
 //! - [`answering`]: what our MCP server answers from
 //! - [`judge`]: verdicts, and the check command of the configuration
 //! - [`render`]: how runs look in a terminal and as JSON
 //! - [`error`]: what is said when something could not be done, and exit codes
 
 mod answering;
+mod baseline;
 mod cap;
 mod cli;
 mod commands;

@@ -3,6 +3,7 @@
 //! Everything recorded is hostile: [`escape`] stands between it and the terminal.
 
 pub(crate) mod json;
+pub(crate) mod junit;
 pub(crate) mod lines;
 
 pub(crate) mod summary;

@@ -4,7 +4,7 @@
 //! - `context`: the run as rules see it, each message taken apart once
 //! - `found`: how a rule reports
 //! - [`finding`]: what is reported: rule, place, exact quote
-//! - [`baseline`]: findings that somebody accepted
+//! - `key`: what tells a finding from others, in any run
 //! - `outcomes`, `answers`, `frames`, `headers`, `content`, `revisions`, `retired`, `ids`,
 //!   `recording`: the rules
 //!
@@ -12,7 +12,6 @@
 //! that would need to see it says nothing.
 
 mod answers;
-pub mod baseline;
 mod content;
 mod context;
 pub mod finding;
@@ -20,13 +19,13 @@ mod found;
 mod frames;
 mod headers;
 mod ids;
+mod key;
 mod outcomes;
 mod recording;
 mod retired;
 mod revisions;
 pub mod rule;
 
-pub use baseline::Baseline;
 pub use finding::{Finding, Quote};
 pub use rule::{Party, Rule, Severity, rules};
 

@@ -1,5 +1,6 @@
 //! Pure thought about runs. No I/O.
 //!
+//! - [`baseline`]: findings that somebody accepted
 //! - [`check`]: what is wrong in a run, rule by rule
 //! - [`parts`]: what a step's messages hold
 //! - [`filter`]: the filter language: which steps, and which runs
@@ -16,6 +17,7 @@
 //! - [`testing`]: small stories for tests
 
 pub mod align;
+pub mod baseline;
 pub mod check;
 pub mod diff;
 pub mod escape;

@@ -49,7 +49,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tls::Tls;
+pub(crate) use tls::Tls;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use worker::{Listening, Work, Workers};

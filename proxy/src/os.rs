@@ -6,6 +6,7 @@
 //! - `descriptors`: taking over our standard streams, and waiting on them
 //! - `group`: the server's process group and the guardian that outlives us
 //! - `nested`: are we inside another relay of ours?
+//! - `orphans`: what a server left behind outside of its group
 //! - `resolve`: from a command's name to a program
 //! - `watch`: signals, our parent's death, the server's exit, a client that stopped reading
 //! - `sys`: the calls that need `unsafe`
@@ -13,6 +14,8 @@
 pub(crate) mod descriptors;
 pub(crate) mod group;
 pub(crate) mod nested;
+#[cfg(unix)]
+pub(crate) mod orphans;
 pub(crate) mod resolve;
 pub(crate) mod watch;
 

@@ -22,6 +22,8 @@ const CONTENT: &str = "Treat what followed in this run as steered: look at the c
 const COMPARE: &str =
     "Compare the two tools and keep the one whose source you know; rename or disconnect the other.";
 
+const PIN: &str = "Name a version that you have looked at: `npx -y pkg@1.2.3`, `uvx pkg==1.2.3`, an image with a digest.";
+
 /// All codes, in their order.
 pub static CODES: &[Code] = &[
     code(
@@ -311,6 +313,55 @@ pub static CODES: &[Code] = &[
         "Look at what changed between the lists. A server that is sound says this when something did.",
         &["MCP03", "SAFE-T1201"],
     ),
+    code(
+        "AT1501",
+        "a downloaded script is run",
+        "The entry starts a shell that fetches a script and runs it: what runs is decided anew each time by whoever answers.",
+        "Install the server, look at it, and start what you installed.",
+        &["MCP04", "MCP05"],
+    ),
+    code(
+        "AT1502",
+        "runs whatever version is newest",
+        "The entry fetches a package or image without a version: a new release runs on the next start, whoever made it.",
+        PIN,
+        &["MCP04", "SAFE-T1201"],
+    ),
+    code(
+        "AT1503",
+        "a secret stands in the configuration",
+        "The entry holds a credential as it is. Whoever can read the file has it; a project's file is often under version control.",
+        "Keep it in the environment, a keychain or an input of the assistant, and replace the one that stood there.",
+        &["MCP01"],
+    ),
+    code(
+        "AT1504",
+        "spoken to without encryption",
+        "The server is called with http:// on another machine: whoever is between reads and changes what is said, credentials too.",
+        "Use https://.",
+        &["MCP07"],
+    ),
+    code(
+        "AT1505",
+        "certificates are not checked",
+        "A variable or argument switches off the check of who is spoken to.",
+        "Take it out, and have the server trust the certificate that is needed.",
+        &["MCP07"],
+    ),
+    code(
+        "AT1506",
+        "loads code from elsewhere",
+        "A variable or argument puts other code into the server, or has its packages fetched from another place.",
+        "Take it out unless you know what is loaded.",
+        &["MCP04", "MCP05"],
+    ),
+    code(
+        "AT1507",
+        "a container with the host's rights",
+        "The container is given all rights, the host's whole file system, or the socket that controls other containers.",
+        "Give it the folders that it needs.",
+        &["MCP02"],
+    ),
 ];
 
 const fn code(
@@ -335,6 +386,12 @@ pub fn explain(code: &str) -> Option<&'static Code> {
     CODES
         .iter()
         .find(|known| known.code.eq_ignore_ascii_case(code))
+}
+
+/// Whether a code is about an entry of a configuration, and not about what a server said.
+#[must_use]
+pub fn is_of_entry(code: &str) -> bool {
+    code.starts_with("AT15")
 }
 
 pub(crate) fn title(code: &str) -> &'static str {

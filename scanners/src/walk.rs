@@ -235,7 +235,8 @@ fn value_member(key: &str) -> bool {
     )
 }
 
-fn escape(key: &str, out: &mut String) {
+/// A member's name as a part of a pointer, cut if it is long.
+pub(crate) fn escape(key: &str, out: &mut String) {
     for (at, c) in key.char_indices() {
         if at >= LONGEST_KEY {
             out.push('…');

@@ -19,17 +19,24 @@ pub(crate) struct Check {
     /// From which severity on a finding makes the check fail
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
     pub(crate) fail_on: FailOn,
-    /// A file of accepted findings, for which the check does not fail
-    #[arg(long, value_name = "FILE")]
-    pub(crate) baseline: Option<PathBuf>,
-    /// Accept what is found from now on: write it to the baseline
-    #[arg(long, requires = "baseline")]
-    pub(crate) write_baseline: bool,
+    #[command(flatten)]
+    pub(crate) accepted: Accepted,
     /// After how long an answer counts as late
     #[arg(long, value_name = "TIME", value_parser = crate::units::duration, default_value = "60s")]
     pub(crate) late_after: Duration,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Report,
+}
+
+/// What was accepted before.
+#[derive(Debug, Args)]
+pub(crate) struct Accepted {
+    /// A file of accepted findings, for which it does not fail
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Accept what is found from now on: write it to the baseline
+    #[arg(long, requires = "baseline")]
+    pub(crate) write_baseline: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

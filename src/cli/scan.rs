@@ -1,9 +1,11 @@
 //! Arguments of `mcp-scan`.
 
 use super::Format;
+use super::check::Accepted;
 use agent_trace_scanners::Severity;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Debug, Args)]
 #[command(
@@ -20,25 +22,57 @@ pub(crate) struct Scan {
     /// with tools, prompts, resources or instructions, such as the answer to `tools/list`
     pub(crate) file: Option<PathBuf>,
     /// A recorded run: what its servers said of themselves, and the results that they gave
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "rows", "server"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "rows", "name"])]
     pub(crate) run: Option<String>,
     /// Goes on, and prints what is found in what is being recorded
-    #[arg(long, conflicts_with_all = ["file", "run", "rows", "server"])]
+    #[arg(long, conflicts_with_all = ["file", "run", "rows", "name", "server", "url", "baseline"])]
     pub(crate) watch: bool,
+    /// Start this server and scan what it lists: its command and arguments as one text. It gets
+    /// PATH, HOME and the like of the environment, and what --env names
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["file", "rows", "run"])]
+    pub(crate) server: Option<String>,
+    /// Call the server at this URL and scan what it lists
+    #[arg(long, value_name = "URL", conflicts_with_all = ["file", "rows", "run", "server"])]
+    pub(crate) url: Option<String>,
+    /// A variable that the server gets: one of ours, or with a value
+    #[arg(long, value_name = "NAME[=VALUE]", requires = "server")]
+    pub(crate) env: Vec<String>,
+    /// A header line that goes to the server with each request
+    #[arg(long, value_name = "NAME: VALUE", requires = "url")]
+    pub(crate) header: Vec<String>,
+    /// How long a server may take for all its answers
+    #[arg(long, value_name = "TIME", value_parser = crate::units::duration, default_value = "60s")]
+    pub(crate) timeout: Duration,
     /// Labelled rows, one JSON object a line; prints a verdict for each
-    #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["file", "fail_on", "server", "format"])]
+    #[arg(long, hide = true, value_name = "FILE", conflicts_with_all = ["file", "fail_on", "name", "format"])]
     pub(crate) rows: Option<PathBuf>,
     /// What the server is called, where the file does not say it
-    #[arg(long, value_name = "NAME", requires = "file")]
-    pub(crate) server: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// Report weak signs as well, which harmless texts have too
     #[arg(long)]
     pub(crate) sensitive: bool,
     /// From which severity on a finding makes the scan fail; what does is always reported
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
     pub(crate) fail_on: Level,
+    #[command(flatten)]
+    pub(crate) accepted: Accepted,
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: Report,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Report {
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// One JSON object a line: a finding
+    Jsonl,
+    /// SARIF 2.1.0, for code hosts
+    Sarif,
+    /// JUnit XML: one test case for each code, and one for each finding
+    Junit,
 }
 
 #[derive(Debug, Subcommand)]

@@ -8,22 +8,18 @@ mod json;
 mod junit;
 mod text;
 
+use crate::baseline;
 use crate::cli::check::{Check, FailOn, Report};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query;
-use crate::render::words::count;
-use agent_trace_analysis::check::baseline::{Entry, key};
-use agent_trace_analysis::check::{self, Baseline, Finding, Party, Quote, Settings, Severity};
+use agent_trace_analysis::baseline::Entry;
+use agent_trace_analysis::check::{self, Finding, Party, Quote, Settings, Severity};
 use agent_trace_model::story::Story;
-use agent_trace_scanners::Severity as Level;
 use agent_trace_scanners::run::InRun;
+use agent_trace_scanners::{Severity as Level, key};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
-
-/// The largest baseline that is read, in bytes.
-const MOST_BASELINE: u64 = 64 << 20;
 
 /// What a check came to.
 struct Outcome<'a> {
@@ -53,12 +49,9 @@ pub(crate) fn run(args: &Check, config: &Config) -> Result<u8, CommandError> {
             .iter()
             .filter_map(|found| scanned(&story, found)),
     );
-    let baseline = match &args.baseline {
-        Some(path) => read(path, args.write_baseline)?,
-        None => Baseline::default(),
-    };
-    if let Some(path) = args.baseline.as_deref().filter(|_| args.write_baseline) {
-        return write(path, &found, &baseline);
+    let baseline = baseline::read(&args.accepted)?;
+    if baseline::write(&args.accepted, &found, &baseline)? {
+        return Ok(exit::SUCCESS);
     }
     let accepted = baseline.take_accepted(&mut found);
     let result = Outcome {
@@ -108,13 +101,7 @@ fn scanned(story: &Story, found: &InRun) -> Option<Finding> {
         ),
         session,
         step: Some(*step),
-        key: key(
-            finding.code,
-            &server,
-            tool.as_deref(),
-            &finding.pointer,
-            finding.quote.as_bytes(),
-        ),
+        key: key::key(finding),
         server,
         tool,
         quote: Quote::of(finding.quote.as_bytes()),
@@ -162,45 +149,5 @@ fn list(format: Report) -> Result<u8, CommandError> {
             });
         }
     }
-    Ok(exit::SUCCESS)
-}
-
-/// The accepted findings of a file, which need not exist if it is going to be written.
-fn read(path: &Path, written: bool) -> Result<Baseline, CommandError> {
-    use std::io::Read;
-    let mut text = Vec::new();
-    let file = match std::fs::File::open(path) {
-        Err(error) if written && error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Baseline::default());
-        }
-        opened => opened.map_err(CommandError::path(path))?,
-    };
-    file.take(MOST_BASELINE)
-        .read_to_end(&mut text)
-        .map_err(CommandError::path(path))?;
-    let wrong = |error| CommandError::path(path)(io::Error::other(error));
-    Baseline::read(&text).map_err(wrong)
-}
-
-/// Accepts what was found.
-fn write(path: &Path, found: &[Finding], before: &Baseline) -> Result<u8, CommandError> {
-    let baseline = Baseline::of(found, before);
-    let wrong = |error| CommandError::path(path)(io::Error::other(error));
-    let text = baseline.write().map_err(wrong)?;
-    // There as a whole or not at all.
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".tmp{}", std::process::id()));
-    let aside = path.with_file_name(name);
-    let put = std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, path));
-    if put.is_err() {
-        let _ = std::fs::remove_file(&aside);
-    }
-    put.map_err(CommandError::path(path))?;
-    writeln!(
-        anstream::stderr(),
-        "{} accepted in {}",
-        count(baseline.accepted.len(), "finding"),
-        path.display()
-    )?;
     Ok(exit::SUCCESS)
 }

@@ -1,26 +1,31 @@
 //! `mcp-scan`: instructions to the model in what MCP servers say.
 //!
-//! - [`pins`]: what servers define, and what changed
 //! - [`store`]: all that was recorded
 //! - [`watch`]: what is being recorded
+//! - [`servers`]: servers that are started or called
+//! - [`pins`]: what servers define, and what changed
+//! - [`report`]: findings as text, JSON, SARIF and JUnit
+//! - [`explain`]: what codes mean
+//! - `words`: a command line as one text
 
+mod explain;
 mod pins;
+mod report;
+mod servers;
 mod store;
 mod watch;
+mod words;
 
-use crate::cli::Format;
+use crate::baseline;
 use crate::cli::scan::{Scan, ScanCommand};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query;
-use crate::render::escape;
-use crate::render::json;
 use crate::render::words::count;
-use agent_trace_model::id::SHORT_ID;
-use agent_trace_scanners::codes::{self, CODES, Code};
+use agent_trace_analysis::baseline::{Acceptable, Entry};
+use agent_trace_proxy::client::Limits;
 use agent_trace_scanners::pin::diff::Change;
-use agent_trace_scanners::{Finding, Severity, listing, rows, run};
-use owo_colors::OwoColorize;
+use agent_trace_scanners::{Finding, Severity, key, listing, rows, run, spot};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -34,7 +39,7 @@ pub(crate) fn run(
     load: impl FnOnce() -> Result<Config, CommandError>,
 ) -> Result<u8, CommandError> {
     if let Some(ScanCommand::Explain { code, format }) = &args.command {
-        return explain(code.as_deref(), *format);
+        return explain::print(code.as_deref(), *format);
     }
     let least = match args.sensitive {
         true => Severity::Info,
@@ -50,10 +55,20 @@ pub(crate) fn run(
     if let Some(path) = &args.rows {
         return verdicts(path, least);
     }
-    let mut scanned = match &args.run {
-        Some(run) => of_run(run, &load()?)?,
-        None if args.file.is_none() => store::scan(&load()?, least)?,
-        None => of_file(args)?,
+    let limits = Limits {
+        time: args.timeout,
+        ..Limits::default()
+    };
+    let mut scanned = if let Some(run) = &args.run {
+        of_run(run, &load()?)?
+    } else if args.server.is_some() || args.url.is_some() {
+        let mut scanned = Scanned::default();
+        servers::scan(&[servers::given(args)?], limits, &mut scanned)?;
+        scanned
+    } else if args.file.is_some() {
+        of_file(args)?
+    } else {
+        store::scan(&load()?, least)?
     };
     scanned
         .findings
@@ -66,21 +81,56 @@ pub(crate) fn run(
         };
         severity.then_with(|| place(a).cmp(&place(b)))
     });
-    match args.format {
-        Format::Text => print(&mut anstream::stdout().lock(), &scanned)?,
-        Format::Json => json::document(&scanned)?,
-        Format::Jsonl => scanned.findings.iter().try_for_each(json::line)?,
+    let baseline = baseline::read(&args.accepted)?;
+    if baseline::write(&args.accepted, &scanned.findings, &baseline)? {
+        return Ok(exit::SUCCESS);
     }
-    let fails = |found: &Found| found.finding.severity >= Severity::from(args.fail_on);
-    Ok(match scanned.findings.iter().any(fails) {
-        true => exit::FOUND,
-        false => exit::SUCCESS,
-    })
+    let accepted = baseline.take_accepted(&mut scanned.findings);
+    let outcome = Outcome {
+        gone: baseline.gone(&accepted),
+        accepted,
+        scanned,
+        fail_on: args.fail_on.into(),
+    };
+    report::print(args.format, &outcome)?;
+    Ok(outcome.exit())
+}
+
+/// What a scan came to.
+struct Outcome<'a> {
+    /// What is new.
+    scanned: Scanned,
+    /// What the baseline accepts.
+    accepted: Vec<Found>,
+    /// What the baseline accepts and was not found any more.
+    gone: Vec<&'a Entry>,
+    fail_on: Severity,
+}
+
+impl Outcome<'_> {
+    /// Whether a finding makes the scan fail.
+    fn counts(&self, found: &Found) -> bool {
+        found.finding.severity >= self.fail_on
+    }
+
+    /// A finding weighs more than something that could not be scanned.
+    fn exit(&self) -> u8 {
+        if self.scanned.findings.iter().any(|found| self.counts(found)) {
+            exit::FOUND
+        } else if self.scanned.not_scanned.is_empty() {
+            exit::SUCCESS
+        } else {
+            exit::FAILURE
+        }
+    }
 }
 
 /// What was scanned and found.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Scanned {
+    /// How many servers are configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers: Option<usize>,
     /// How many tools were scanned.
     tools: usize,
     /// How many other definitions.
@@ -88,13 +138,18 @@ struct Scanned {
     /// How many results and errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     results: Option<usize>,
+    /// What could not be scanned, in a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_scanned: Vec<String>,
     findings: Vec<Found>,
 }
 
-/// What was found, and in a run where.
+/// What was found, and where.
 #[derive(Serialize)]
 struct Found {
-    /// The run in which it was first seen, in what was recorded.
+    /// What tells it from other findings, the next time as well.
+    key: String,
+    /// The run's id; of what is recorded again and again the first one's.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<String>,
     /// In how many sessions it is.
@@ -109,19 +164,50 @@ struct Found {
     /// The number of the step whose answer it stands in.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<usize>,
+    /// The file in which it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// First byte in the file of the quote, of the part of an entry that it is about, or of the
+    /// name of the server that said it; and the byte after the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_bytes: Option<(usize, usize)>,
+    /// Whether the quote stands there.
+    #[serde(skip)]
+    quoted: bool,
     #[serde(flatten)]
     finding: Finding,
 }
 
-impl Found {
-    fn of(step: Option<usize>, finding: Finding) -> Self {
+impl From<Finding> for Found {
+    fn from(finding: Finding) -> Self {
         Self {
+            key: key::key(&finding),
             run: None,
             sessions: None,
             identity: None,
             fields: Vec::new(),
-            step,
+            step: None,
+            file: None,
+            file_bytes: None,
+            quoted: false,
             finding,
+        }
+    }
+}
+
+impl Acceptable for Found {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn entry(&self) -> Entry {
+        Entry {
+            key: self.key.clone(),
+            code: self.finding.code.to_owned(),
+            server: self.finding.server.clone().unwrap_or_default(),
+            tool: self.finding.tool.clone(),
+            what: format!("{}: {}", self.finding.title, self.finding.quote),
+            reason: None,
         }
     }
 }
@@ -134,24 +220,36 @@ fn of_file(args: &Scan) -> Result<Scanned, CommandError> {
         source: Box::new(source),
     };
     let file = serde_json::from_str(&text).map_err(unreadable)?;
-    let Some(scanned) = listing(args.server.as_deref(), &file) else {
+    let Some(listed) = listing(args.name.as_deref(), &file) else {
         return Err(CommandError::Usage {
             what: format!("{} lists no definitions", path.display()),
             hint: "give a JSON file with `tools`, `prompts`, `resources` or `instructions`, such \
                    as a server's answer to `tools/list`",
         });
     };
-    let found = |finding| Found::of(None, finding);
+    let findings: Vec<&Finding> = listed.findings.iter().collect();
+    let spots = spot::spots(text.as_bytes(), &findings);
+    // Where something is no text, what was read is not what stands there.
+    let exact = !text.contains(char::REPLACEMENT_CHARACTER);
+    let name = (path != Path::new("-")).then(|| path.display().to_string());
+    let found = listed.findings.into_iter().zip(spots);
+    let found = found.map(|(finding, spot)| Found {
+        file: name.clone(),
+        file_bytes: spot.filter(|_| exact).map(|at| (at.start, at.end)),
+        quoted: true,
+        ..Found::from(finding)
+    });
     Ok(Scanned {
-        tools: scanned.tools,
-        others: scanned.others,
-        results: None,
-        findings: scanned.findings.into_iter().map(found).collect(),
+        tools: listed.tools,
+        others: listed.others,
+        findings: found.collect(),
+        ..Scanned::default()
     })
 }
 
 fn of_run(name: &str, config: &Config) -> Result<Scanned, CommandError> {
-    let scanned = run::run(&query::story(config, name)?);
+    let story = query::story(config, name)?;
+    let scanned = run::run(&story);
     if scanned.more > 0 {
         writeln!(
             anstream::stderr(),
@@ -166,12 +264,18 @@ fn of_run(name: &str, config: &Config) -> Result<Scanned, CommandError> {
             "{answers} not scanned: no JSON, or not kept whole"
         )?;
     }
-    let found = |found: run::InRun| Found::of(Some(found.step), found.finding);
+    let id = story.id.to_string();
+    let found = scanned.findings.into_iter().map(|found| Found {
+        run: Some(id.clone()),
+        step: Some(found.step),
+        ..Found::from(found.finding)
+    });
     Ok(Scanned {
         tools: scanned.tools,
         others: scanned.others,
         results: Some(scanned.results),
-        findings: scanned.findings.into_iter().map(found).collect(),
+        findings: found.collect(),
+        ..Scanned::default()
     })
 }
 
@@ -207,103 +311,5 @@ fn verdicts(path: &Path, least: Severity) -> Result<u8, CommandError> {
         writeln!(out)?;
     }
     out.flush()?;
-    Ok(exit::SUCCESS)
-}
-
-fn print(out: &mut impl Write, scanned: &Scanned) -> io::Result<()> {
-    for found in &scanned.findings {
-        self::found(out, found)?;
-    }
-    let mut looked_at = vec![count(scanned.tools, "tool")];
-    if scanned.others > 0 {
-        looked_at.push(count(scanned.others, "other definition"));
-    }
-    looked_at.extend(scanned.results.map(|results| count(results, "result")));
-    let looked_at = looked_at.join(", ");
-    match scanned.findings.len() {
-        0 => writeln!(out, "nothing found in {looked_at}"),
-        found => writeln!(out, "{} in {looked_at}", count(found, "finding")),
-    }
-}
-
-/// One finding.
-fn found(out: &mut impl Write, found: &Found) -> io::Result<()> {
-    let finding = &found.finding;
-    let tool = finding.tool.as_deref().unwrap_or("");
-    let step = found.step.map(|step| format!("step {step}, "));
-    let run = found.run.as_ref().map(|run| {
-        let run = run.get(..SHORT_ID).unwrap_or(run);
-        let server = escape::text(finding.server.as_deref().unwrap_or("").as_bytes(), 40);
-        let sessions = found.sessions.filter(|sessions| *sessions > 1);
-        let sessions = sessions.map(|sessions| format!(" and {} more sessions", sessions - 1));
-        format!("{server}, run {run}{}, ", sessions.unwrap_or_default())
-    });
-    writeln!(
-        out,
-        "{} {} {}: {}",
-        severity(finding.severity),
-        finding.code.bold(),
-        escape::text(tool.as_bytes(), 80).cyan(),
-        finding.title
-    )?;
-    writeln!(
-        out,
-        "         {}{} bytes {}-{}",
-        run.unwrap_or_default() + &step.unwrap_or_default(),
-        escape::text(finding.pointer.as_bytes(), 200),
-        finding.start,
-        finding.end
-    )?;
-    writeln!(out, "         {}", finding.quote.dimmed())?;
-    if let Some(decoded) = &finding.decoded {
-        writeln!(out, "         {}", decoded.dimmed())?;
-    }
-    for field in found.fields.iter().skip(1) {
-        pins::field(out, field)?;
-    }
-    Ok(())
-}
-
-fn severity(severity: Severity) -> String {
-    let name = format!("{:<8}", severity.as_str());
-    match severity {
-        Severity::Critical | Severity::High => name.red().to_string(),
-        Severity::Medium => name.yellow().to_string(),
-        Severity::Low | Severity::Info => name.dimmed().to_string(),
-    }
-}
-
-fn explain(code: Option<&str>, format: Format) -> Result<u8, CommandError> {
-    let known: Vec<&Code> = match code {
-        None => CODES.iter().collect(),
-        Some(code) => match codes::explain(code) {
-            Some(code) => vec![code],
-            None => {
-                return Err(CommandError::Usage {
-                    what: format!("there is no code {code}"),
-                    hint: "`agent-trace mcp-scan explain` lists all codes",
-                });
-            }
-        },
-    };
-    match format {
-        Format::Json => json::document(&known)?,
-        Format::Jsonl => known.iter().try_for_each(json::line)?,
-        Format::Text => {
-            let mut out = anstream::stdout().lock();
-            for one in &known {
-                writeln!(out, "{} {}", one.code.bold(), one.title)?;
-                if code.is_some() {
-                    writeln!(
-                        out,
-                        "\n{}\n\n{}\n\n{}",
-                        one.meaning,
-                        one.advice,
-                        one.tags.join(", ").dimmed()
-                    )?;
-                }
-            }
-        }
-    }
     Ok(exit::SUCCESS)
 }

@@ -11,7 +11,9 @@
 //! - [`verdicts`]: what was decided about runs
 //! - [`keys`]: who may ask what
 //! - [`pins`]: which definitions of servers were approved
+//! - [`consents`]: which servers a scan may start
 
+pub mod consents;
 pub mod keys;
 mod log;
 pub mod pins;
@@ -19,6 +21,7 @@ pub mod pins;
 mod tests;
 pub mod verdicts;
 
+pub use consents::{Consent, Consents};
 pub use keys::{Key, Keys};
 pub use log::StateError;
 pub use pins::{Approval, Approvals};
@@ -49,6 +52,8 @@ pub enum Entry {
     Revoked(keys::Revoked),
     /// A definition of a server was approved.
     Approval(Approval),
+    /// A server may be started.
+    Consent(Consent),
     /// A type that this version does not know. It stays in the file as it is.
     #[serde(other)]
     Unknown,
@@ -126,6 +131,14 @@ impl State {
         Approvals::read(self)
     }
 
+    /// Reads which servers may be started.
+    ///
+    /// # Errors
+    /// As [`Self::entries`].
+    pub fn consents(&self) -> Result<Consents, StateError> {
+        Consents::read(self)
+    }
+
     /// Appends an entry. When this returns it is on the disk.
     ///
     /// # Errors
@@ -183,7 +196,11 @@ impl State {
         let log = Log::read(&path)?.unwrap_or_default();
         let goes = |record: &&log::Place| match parse(log.payload(record)) {
             Entry::Verdict(decision) => runs.contains(&decision.run),
-            Entry::Key(_) | Entry::Revoked(_) | Entry::Approval(_) | Entry::Unknown => false,
+            Entry::Key(_)
+            | Entry::Revoked(_)
+            | Entry::Approval(_)
+            | Entry::Consent(_)
+            | Entry::Unknown => false,
         };
         let gone: Vec<&log::Place> = log.records.iter().filter(goes).collect();
         if gone.is_empty() {
@@ -220,7 +237,7 @@ impl State {
         let is_kept = |position: usize| match &entries[position] {
             Entry::Verdict(decision) => last.get(&(decision.run, decision.by)) == Some(&position),
             Entry::Approval(approval) => approved.get(&approval.about()) == Some(&position),
-            Entry::Key(_) | Entry::Revoked(_) | Entry::Unknown => true,
+            Entry::Key(_) | Entry::Revoked(_) | Entry::Consent(_) | Entry::Unknown => true,
         };
         let kept: Vec<&log::Place> = (0..entries.len())
             .filter(|position| is_kept(*position))

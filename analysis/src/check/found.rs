@@ -1,7 +1,7 @@
 //! How a rule reports.
 
-use super::baseline::key;
 use super::finding::{Finding, Quote};
+use super::key::key;
 use super::rule::{Party, Rule};
 use agent_trace_model::Stream;
 use agent_trace_model::step::Step;

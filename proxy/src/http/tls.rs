@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio_rustls::TlsConnector;
 
 /// What every connection to a server over TLS shares.
-pub(super) struct Tls {
+pub(crate) struct Tls {
     config: Arc<ClientConfig>,
 }
 
@@ -16,7 +16,7 @@ impl Tls {
     ///
     /// # Errors
     /// When there is none that can be used.
-    pub(super) fn load() -> io::Result<Self> {
+    pub(crate) fn load() -> io::Result<Self> {
         let found = rustls_native_certs::load_native_certs();
         for error in &found.errors {
             tracing::warn!("certificates: {error}");
@@ -51,6 +51,13 @@ impl Tls {
 
     pub(super) fn connector(&self) -> TlsConnector {
         TlsConnector::from(Arc::clone(&self.config))
+    }
+
+    /// One that offers no HTTP/2.
+    pub(crate) fn connector_http1(&self) -> TlsConnector {
+        let mut config = ClientConfig::clone(&self.config);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        TlsConnector::from(Arc::new(config))
     }
 }
 

@@ -7,7 +7,7 @@
 //! journal to the disk at the end, which the client would otherwise wait for.
 
 #[cfg(unix)]
-pub(crate) use unix::{Group, Guardian, prepare};
+pub(crate) use unix::{Group, Guardian, has_exited, prepare};
 #[cfg(windows)]
 pub(crate) use windows::{Group, Guardian, prepare};
 
@@ -19,7 +19,10 @@ mod unix {
         AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
         SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
     };
-    use rustix::process::{Pid, Signal, kill_process_group, setsid, test_kill_process_group};
+    use rustix::process::{
+        Pid, Signal, WaitId, WaitIdOptions, kill_process_group, setsid, test_kill_process_group,
+        waitid,
+    };
     use std::fs::File;
     use std::io::{self, IoSlice, IoSliceMut};
     use std::mem::MaybeUninit;
@@ -62,6 +65,16 @@ mod unix {
         pub(crate) fn kill(self) {
             self.signal(Signal::KILL.as_raw());
         }
+    }
+
+    /// Whether the process has ended. It is not waited for, so that its number, and that of its
+    /// group, stays its own.
+    pub(crate) fn has_exited(child: &Child) -> bool {
+        let Some(pid) = Pid::from_raw(child.id().cast_signed()) else {
+            return true;
+        };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
     }
 
     /// What the guardian is told: a letter and a number, sometimes with a descriptor.

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use crate::render::json;
-use agent_trace_analysis::check::baseline::Entry;
+use agent_trace_analysis::baseline::Entry;
 use agent_trace_analysis::check::{Finding, Quote, Severity};
 use serde::Serialize;
 use std::io;

@@ -31,8 +31,8 @@ pub(super) fn scan(config: &Config, least: Severity) -> Result<Scanned, CommandE
                 return Ok(Scanned {
                     tools: usize::try_from(page.tools).unwrap_or(usize::MAX),
                     others: usize::try_from(page.others).unwrap_or(usize::MAX),
-                    results: None,
                     findings,
+                    ..Scanned::default()
                 });
             }
         }
@@ -47,6 +47,7 @@ fn found(found: InStore) -> Option<Found> {
         sessions: Some(found.sessions),
         identity: Some(found.identity),
         fields: found.fields,
-        ..Found::of(step, finding)
+        step,
+        ..Found::from(finding)
     })
 }

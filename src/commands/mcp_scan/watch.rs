@@ -4,8 +4,8 @@
 //! something more was found what that is. Where nobody owns it, it is owned here and served to
 //! others.
 
-use super::Found;
-use crate::cli::Format;
+use super::{Found, report};
+use crate::cli::scan::Report;
 use crate::commands::wait;
 use crate::config::{Config, WORKSPACE};
 use crate::error::CommandError;
@@ -33,10 +33,10 @@ const MOST: usize = 1_000;
 type Key = (SessionId, u64, String, String);
 
 /// Goes on until it is interrupted, or nobody reads any more.
-pub(super) fn run(config: &Config, least: Severity, format: Format) -> Result<u8, CommandError> {
-    if format == Format::Json {
+pub(super) fn run(config: &Config, least: Severity, format: Report) -> Result<u8, CommandError> {
+    if !matches!(format, Report::Text | Report::Jsonl) {
         return Err(CommandError::Usage {
-            what: "what goes on is no JSON document".into(),
+            what: "what goes on is no document".into(),
             hint: "`--format jsonl` prints an object for each finding",
         });
     }
@@ -85,11 +85,12 @@ pub(super) fn run(config: &Config, least: Severity, format: Format) -> Result<u8
                     let number = alone.then_some(filed.at.number);
                     let found = Found {
                         run: Some(id.to_string()),
-                        ..Found::of(number.and_then(|n| usize::try_from(n).ok()), finding)
+                        step: number.and_then(|n| usize::try_from(n).ok()),
+                        ..Found::from(finding)
                     };
                     match format {
-                        Format::Text => super::found(&mut out, &found)?,
-                        Format::Json | Format::Jsonl => json::line(&found)?,
+                        Report::Text => report::finding(&mut out, &found)?,
+                        _ => json::line(&found)?,
                     }
                 }
             }
