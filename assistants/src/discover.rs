@@ -1,14 +1,16 @@
 //! Which assistants and servers there are.
 //!
 //! Nothing is started and nothing is changed. Values of environment variables and of header
-//! lines are not kept: they are where secrets are.
+//! lines are not kept: they are where secrets are. [`values`] reads them for who needs them.
 
 mod entry;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use entry::{Kind, Standing};
 use entry::{Raw, raw};
+pub use values::{Pair, Text, Values, values};
 
 use crate::catalogue::{CLIENTS, Client, Place, Scope};
 use crate::document::{self, Node};

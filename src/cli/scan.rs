@@ -34,6 +34,21 @@ pub(crate) struct Scan {
     /// Call the server at this URL and scan what it lists
     #[arg(long, value_name = "URL", conflicts_with_all = ["file", "rows", "run", "server"])]
     pub(crate) url: Option<String>,
+    /// The servers in the configurations of assistants, all or those that are named: how they are
+    /// started. None is started
+    #[arg(long, value_name = "ASSISTANT", num_args = 0.., conflicts_with_all = ["file", "rows", "run", "server", "url", "name"])]
+    pub(crate) clients: Option<Vec<String>>,
+    /// Start these servers, or call them, and scan what they list: all or those that are named.
+    /// What is run is shown, and asked for once. Each gets what its own entry gives it, and PATH,
+    /// HOME and the like
+    #[arg(long, value_name = "SERVER", num_args = 0.., requires = "clients")]
+    pub(crate) start: Option<Vec<String>>,
+    /// Do not ask, for CI: start the servers that --start names
+    #[arg(long, requires = "start")]
+    pub(crate) yes: bool,
+    /// Start what files of the current folder name as well
+    #[arg(long, requires = "start")]
+    pub(crate) trust_project: bool,
     /// A variable that the server gets: one of ours, or with a value
     #[arg(long, value_name = "NAME[=VALUE]", requires = "server")]
     pub(crate) env: Vec<String>,

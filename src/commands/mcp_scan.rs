@@ -5,13 +5,17 @@
 //! - [`servers`]: servers that are started or called
 //! - [`pins`]: what servers define, and what changed
 //! - [`report`]: findings as text, JSON, SARIF and JUnit
+//! - [`clients`]: the configurations of assistants
 //! - [`explain`]: what codes mean
+//! - `start`: which of the configured servers are started
 //! - `words`: a command line as one text
 
+mod clients;
 mod explain;
 mod pins;
 mod report;
 mod servers;
+mod start;
 mod store;
 mod watch;
 mod words;
@@ -65,6 +69,8 @@ pub(crate) fn run(
         let mut scanned = Scanned::default();
         servers::scan(&[servers::given(args)?], limits, &mut scanned)?;
         scanned
+    } else if let Some(named) = &args.clients {
+        clients::scan(args, named, limits, load)?
     } else if args.file.is_some() {
         of_file(args)?
     } else {

@@ -184,6 +184,26 @@ impl<'a> Raw<'a> {
         })
     }
 
+    /// The command and its arguments, each in its place.
+    pub(crate) fn nodes(&self, members: &Members) -> Vec<&'a Node> {
+        match self.form(members) {
+            Some(Form::Apart { command, args, .. }) => {
+                let args = args.map_or(&[][..], |args| args.value.items());
+                std::iter::once(&command.value).chain(args).collect()
+            }
+            Some(Form::Together(list)) => list.items().iter().collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// The map that the command is in.
+    pub(crate) fn holder(&self, members: &Members) -> Option<&'a Node> {
+        match self.form(members) {
+            Some(Form::Apart { holder, .. }) => Some(holder),
+            _ => None,
+        }
+    }
+
     fn url(&self, members: &Members) -> Option<&'a str> {
         let mut named = members.url.iter();
         named.find_map(|name| self.node.get(name)?.text())

@@ -212,3 +212,46 @@ fn what_is_hostile_is_bounded() {
     assert_eq!(found.entries[999].line, 1001);
     assert_eq!(found.problems.len(), 1);
 }
+
+#[test]
+fn an_entry_can_be_read_in_full() {
+    let text = r#"{"mcpServers": {
+        "a": {"command": "npx", "args": ["-y", "x"], "env": {"K": "v", "N": 1}, "cwd": "/w"},
+        "b": {"url": "https://x/", "headers": {"H": "w"}}}}"#;
+    let files = [(
+        PathBuf::from("/h/.cursor/mcp.json"),
+        text.as_bytes().to_vec(),
+    )];
+    let files = Memory(files.into());
+    let machine = Machine {
+        system: System::Linux,
+        home: Path::new("/h"),
+        project: None,
+        env: &|_| None,
+        files: &files,
+    };
+    let found = discover(&machine);
+    let all: Vec<Values> = found
+        .entries
+        .iter()
+        .filter(|entry| entry.client.id == "cursor")
+        .map(|entry| values(&machine, entry).unwrap().unwrap())
+        .collect();
+    let words: Vec<&str> = all[0].words.iter().map(|word| &word.text[..]).collect();
+    assert_eq!(words, ["npx", "-y", "x"]);
+    assert_eq!(&text[all[0].words[2].span.clone()], "\"x\"");
+    // What is no text is left to who knows what the assistant makes of it.
+    let env: Vec<&str> = all[0].env.iter().map(|pair| &pair.name[..]).collect();
+    assert_eq!(env, ["K"]);
+    assert_eq!(&text[all[0].env[0].value.span.clone()], "\"v\"");
+    assert_eq!(
+        all[0].folder.as_ref().map(|folder| &folder.text[..]),
+        Some("/w")
+    );
+    assert_eq!(
+        all[1].url.as_ref().map(|url| &url.text[..]),
+        Some("https://x/")
+    );
+    assert_eq!(all[1].headers[0].value.text, "w");
+    assert!(!format!("{all:?}").contains("https"));
+}
