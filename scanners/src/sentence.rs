@@ -51,7 +51,7 @@ static SYNONYMS: &[(Sig, Sig)] = &[
     (Sig::Unasked, Sig::Unsaid),
     (Sig::Override, Sig::Drop),
     (Sig::Key, Sig::Vocative),
-    (Sig::Able, Sig::Vocative),
+    (Sig::Able, Sig::Vague),
     (Sig::Step, Sig::Vague),
 ];
 
@@ -161,9 +161,12 @@ fn cite(sentences: &mut [Sentence], quotes: &[Quote]) {
     for quote in quotes {
         let last = sentences.partition_point(|sentence| sentence.start < quote.end);
         let first = sentences[..last].partition_point(|sentence| sentence.end <= quote.start);
+        // That it is an attack may be said before it or after it.
+        let beside = first.saturating_sub(1)..(last + 1).min(sentences.len());
+        let warned = sentences[beside].iter().any(|s| s.bare.has(Sig::Attack));
         let around = &mut sentences[first..last];
         let outside = around.iter().fold(Mask::EMPTY, |all, s| all.and(s.bare));
-        if outside.meets(CITING) && !outside.has(Sig::Vocative) {
+        if (outside.meets(CITING) || warned) && !outside.has(Sig::Vocative) {
             around.iter_mut().for_each(|sentence| sentence.cited = true);
         }
     }
@@ -196,9 +199,15 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
     drop_examples(&view.text, tokens);
     drop_negated(&view.text, tokens);
     tokens.retain(|token| match token.sig {
+        // `"email": "a@b.example"` sends nothing.
+        sig if ACTIONS.has(sig) => !is_member(view, *token),
         // `"role": "user"` in JSON is a record of a turn, and none.
         Sig::Turn => spoken(view, *token) && !view.is_structure(token.start),
         Sig::Key => tells(&view.text, *token),
+        // `Optional[LLM]` is a type.
+        Sig::Tag => !indexed(&view.text, *token),
+        Sig::Ai => !compound(&view.text, *token),
+        Sig::Agent => !human(&view.text, *token),
         // The id of a conversation tells nothing of what was said.
         Sig::Context => !named_only(&view.text, *token),
         _ => true,
@@ -215,8 +224,12 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
             mask = mask.with(*gives);
         }
     }
+    let code = looks_like_code(view.text.get(start as usize..end as usize).unwrap_or(""));
     for sequence in SEQUENCES {
-        if !mask.has(sequence.gives)
+        // In code, words for a model are names of things.
+        let addresses = matches!(sequence.gives, Sig::Vocative | Sig::Vague);
+        if !(code && addresses)
+            && !mask.has(sequence.gives)
             && sequence.parts.iter().all(|part| mask.meets(*part))
             && sequence.holds(&view.text, tokens)
         {
@@ -246,6 +259,12 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
     mask
 }
 
+/// Whether there are more of the signs that code is made of than any prose has.
+fn looks_like_code(text: &str) -> bool {
+    let signs = text.bytes().filter(|byte| b"()=_;".contains(byte)).count();
+    signs >= 6 && signs * 16 > text.len()
+}
+
 /// Addresses and quoted words that are given as examples are no places to send to.
 fn drop_examples(text: &str, tokens: &mut Vec<Token>) {
     if !tokens.iter().any(|token| token.sig == Sig::Example) {
@@ -269,6 +288,145 @@ fn drop_examples(text: &str, tokens: &mut Vec<Token>) {
     });
 }
 
+/// Whether a word is the name of a member in JSON.
+fn is_member(view: &View, token: Token) -> bool {
+    let after = view.text.get(token.end as usize..).unwrap_or("");
+    let named = after
+        .strip_prefix('"')
+        .is_some_and(|after| after.starts_with(':'));
+    named && token.start > 0 && view.is_structure(token.start - 1)
+}
+
+/// Whether a bracket is written on to a word, as in code.
+fn indexed(text: &str, token: Token) -> bool {
+    let before = text.get(..token.start as usize).unwrap_or("");
+    before.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+        && text
+            .get(token.start as usize..)
+            .is_some_and(|tag| tag.starts_with(['[', '(']))
+}
+
+/// Whether *AI* only tells what kind of thing something is: *an AI course*. Whoever acts may
+/// have one word between: *AI shopping agents*.
+fn compound(text: &str, token: Token) -> bool {
+    let word = text.get(token.start as usize..token.end as usize);
+    let after = text.get(token.end as usize..).unwrap_or("");
+    if word != Some("ai") || !after.starts_with(' ') {
+        return false;
+    }
+    let mut words = after.split_whitespace().take(2);
+    let plain = |word: &str| word.bytes().all(|b| b.is_ascii_alphabetic());
+    let (first, second) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    let first = first.trim_end_matches([',', '.', ';', ')']);
+    let actor = |word: &str| {
+        let word = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+        ACTORS.contains(&word.trim_end_matches('s'))
+    };
+    plain(first) && !GOES_ON.contains(&first) && !actor(first) && !actor(second)
+}
+
+/// Whether the agent or assistant is a person or a part of a program: *travel agent*.
+fn human(text: &str, token: Token) -> bool {
+    let before = text.get(..token.start as usize).unwrap_or("");
+    let word = before.trim_end_matches([' ', '-']);
+    PEOPLE.iter().any(|kind| {
+        word.strip_suffix(kind)
+            .is_some_and(|rest| !rest.ends_with(word_char))
+    })
+}
+
+/// Whose agents and assistants are no machines, and parts of programs that are called so.
+const PEOPLE: [&str; 30] = [
+    "booking",
+    "customs",
+    "dental",
+    "escrow",
+    "estate",
+    "executive",
+    "free",
+    "freight",
+    "human",
+    "insurance",
+    "legal",
+    "letting",
+    "medical",
+    "nursing",
+    "office",
+    "personal",
+    "press",
+    "proxy",
+    "research",
+    "sales",
+    "secret",
+    "shipping",
+    "shop",
+    "ssh",
+    "store",
+    "support",
+    "teaching",
+    "travel",
+    "user",
+    "http",
+];
+
+/// What an *AI* may be that acts.
+const ACTORS: [&str; 14] = [
+    "agent",
+    "assistant",
+    "bot",
+    "caller",
+    "copilot",
+    "crawler",
+    "helper",
+    "model",
+    "reader",
+    "recruiter",
+    "reviewer",
+    "scraper",
+    "system",
+    "summarizer",
+];
+
+/// Words that may follow an *AI* that is spoken of or to.
+const GOES_ON: [&str; 36] = [
+    "and",
+    "asked",
+    "can",
+    "could",
+    "do",
+    "does",
+    "has",
+    "have",
+    "if",
+    "in",
+    "is",
+    "may",
+    "must",
+    "needs",
+    "of",
+    "on",
+    "opens",
+    "or",
+    "parses",
+    "please",
+    "processes",
+    "processing",
+    "reading",
+    "reads",
+    "sees",
+    "shall",
+    "should",
+    "summarises",
+    "summarizes",
+    "that",
+    "to",
+    "when",
+    "which",
+    "who",
+    "will",
+    "you",
+];
+
 /// A verb right after a negation is what is *not* to be done.
 fn drop_negated(text: &str, tokens: &mut Vec<Token>) {
     let negations: Vec<(u32, u32)> = tokens
@@ -280,7 +438,7 @@ fn drop_negated(text: &str, tokens: &mut Vec<Token>) {
         return;
     }
     tokens.retain(|token| {
-        let verb = ACTIONS.has(token.sig);
+        let verb = ACTIONS.with(Sig::Print).with(Sig::Give).has(token.sig);
         !(verb
             && negations.iter().any(|(start, end)| {
                 (*start <= token.start && token.end <= *end)
@@ -307,7 +465,7 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
         || TO.iter().any(|word| before.ends_with(word))
         || tokens
             .iter()
-            .any(|t| t.sig == Sig::Greet && t.end <= token.start && token.start - t.end < 12);
+            .any(|t| greets(t.sig) && t.end <= token.start && token.start - t.end < 12);
     let punctuated = after.starts_with([',', '，', '!', ')'])
         || after.starts_with(" -")
         || after.starts_with(" please");
@@ -321,13 +479,33 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
     let line = line.checked_sub(1).map_or(0, |i| view.lines[i]);
     let from = start.max(line) as usize;
     let lead = view.text.get(from..token.start as usize).unwrap_or("");
+    // What comes after a colon begins anew: *for example: assistant, send it*.
+    let begins = lead.trim_end().ends_with([':', '：', '؛']) || lead.ends_with(" - ");
     let first = !lead.contains(|c: char| c.is_alphanumeric());
-    let opened = before.ends_with(['(', '[', '<', '{', '"', '*', '>', '!', '@']);
+    let opened = before.ends_with(['(', '[', '<', '{', '"', '*', '>', '!', '@'])
+        && !indexed(
+            &view.text,
+            Token {
+                start: token.start.saturating_sub(1),
+                ..token
+            },
+        );
+    if colon == Some(0) && typed(after) {
+        return Mask::EMPTY;
+    }
     let near = colon.is_some_and(|at| sure || at < 12);
     // *For models, classes and fields* is a list.
     let listed = !sure && before.ends_with(" for ") && after.starts_with(',');
     if greeted && (near || punctuated) && !listed {
         return Mask::of(&[Sig::Vocative]);
+    }
+    let asked = asked(view, end, token, tokens);
+    // *Assistant, send it*; *send it, assistant.*
+    if (asked && (first || begins || opened || greeted)) || closing(before, after) {
+        return match sure || Sig::Agent == token.sig && single(&view.text, token) {
+            true => Mask::of(&[Sig::Vocative]),
+            false => Mask::of(&[Sig::Vague]),
+        };
     }
     // `[[assistant: …]]` is written for who looks for it.
     if before.ends_with('[') && colon == Some(0) {
@@ -345,6 +523,97 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
         _ => Mask::EMPTY,
     }
 }
+
+fn greets(sig: Sig) -> bool {
+    matches!(sig, Sig::Greet | Sig::For)
+}
+
+/// Whether a comma and then an order follow: *assistant, please send it*.
+fn asked(view: &View, end: u32, token: Token, tokens: &[Token]) -> bool {
+    let after = view
+        .text
+        .get(token.end as usize..end as usize)
+        .unwrap_or("");
+    if !after.starts_with([',', '，', '、', '،', '!']) {
+        return false;
+    }
+    let verbs = ACTIONS.and(Mask::of(&[
+        Sig::Print,
+        Sig::Please,
+        Sig::Must,
+        Sig::First,
+        Sig::Before,
+        Sig::Cond,
+        Sig::Ignore,
+        Sig::Say,
+        Sig::Persona,
+    ]));
+    let near = tokens.iter().filter(|next| {
+        next.start >= token.end && next.start - token.end < 6 && verbs.has(next.sig)
+    });
+    near.into_iter().any(|next| {
+        let word = view.text.get(next.start as usize..next.end as usize);
+        !ACTIONS.has(next.sig) || word.is_some_and(|word| !inflected(word))
+    })
+}
+
+/// Whether the word is the last of a sentence, behind a comma.
+fn closing(before: &str, after: &str) -> bool {
+    before.ends_with(", ") && (after.is_empty() || after == "." || after == "!")
+}
+
+/// One assistant and no kind of people: *models*, *agents* may be at work in a house.
+fn single(text: &str, token: Token) -> bool {
+    let word = text
+        .get(token.start as usize..token.end as usize)
+        .unwrap_or("");
+    !word.ends_with('s')
+        && !matches!(
+            word,
+            "the model"
+                | "model"
+                | "automation"
+                | "cursor"
+                | "modell"
+                | "assistante"
+                | "assistentin"
+        )
+}
+
+/// Whether what follows a colon is a type or a value, as in code: `llm: Optional[Model] = None`.
+fn typed(after: &str) -> bool {
+    let rest = after.trim_start_matches([':', ' ', '"', '\'']);
+    let end = rest
+        .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')))
+        .unwrap_or(rest.len());
+    let (word, next) = rest.split_at(end);
+    let code = next.trim_start_matches(['"', '\'']);
+    DESCRIBES.iter().any(|word| rest.starts_with(word))
+        || !word.is_empty()
+            && (code.starts_with(['[', '=', ')', '|', '{', '('])
+                || code.starts_with(" =")
+                || code.starts_with(" |")
+                || (code.starts_with(',') && (word.contains(['_', '.']) || TYPES.contains(&word))))
+}
+
+/// How a parameter is described: *llm: the model that answers*.
+const DESCRIBES: [&str; 10] = [
+    "the ",
+    "a ",
+    "an ",
+    "optional",
+    "whether ",
+    "name of",
+    "number of",
+    "list of",
+    "which ",
+    "type of",
+];
+
+/// Words for types that are often given to a parameter.
+const TYPES: [&str; 10] = [
+    "any", "str", "string", "int", "bool", "llm", "model", "agent", "none", "object",
+];
 
 /// Words right before whoever is spoken to.
 const TO: [&str; 10] = [
@@ -413,8 +682,11 @@ fn tells(text: &str, key: Token) -> bool {
     let after = text.get(from..).unwrap_or("");
     let mut signs = after.char_indices().take(64);
     let value = signs.find(|(_, c)| *c == '"');
-    let value = value.and_then(|(at, _)| after[at + 1..].trim_start().strip_prefix(':'));
-    !named || value.is_none_or(|value| value.trim_start().starts_with(['"', '[', '{', '\'', '`']))
+    let value = value.map(|(at, _)| after[at + 1..].trim_start().strip_prefix(':'));
+    let texts = ['"', '[', '{', '\'', '`'];
+    // A string that no value follows is no member.
+    let tells = |value: Option<&str>| value.is_some_and(|v| v.trim_start().starts_with(texts));
+    !named || value.is_none_or(tells)
 }
 
 /// Whether a speaker's name stands where a turn begins: first in a line or a string.
@@ -431,7 +703,9 @@ fn spoken(view: &View, token: Token) -> bool {
         .text
         .get(..token.end as usize)
         .is_some_and(|text| text.ends_with(':'));
-    (first || opened) && (!colon || after.starts_with([' ', '"', '*']))
+    // `system:` alone in its line is a section.
+    let section = view.lines.binary_search(&(token.end + 1)).is_ok();
+    (first || opened) && (!colon || (after.starts_with([' ', '"', '*']) && !section))
 }
 
 /// Whether a word that claims importance is part of a headline: a colon follows soon.
@@ -498,7 +772,7 @@ fn imperative(text: &str, start: u32, token: Token) -> bool {
         || before
             .chars()
             .next_back()
-            .is_some_and(|c| u32::from(c) >= 0x3000)
+            .is_some_and(|c| matches!(u32::from(c), 0x600..=0x97f | 0x3000..))
         || before.bytes().all(|b| !b.is_ascii_alphabetic() && b < 0x80)
 }
 
