@@ -136,14 +136,15 @@ fn quotes(view: &View, tokens: &[Token]) -> Vec<Quote> {
         quote.end - quote.start > SHORTEST_QUOTE
             && inside.any(|token| what.has(token.sig) && quote.holds(token))
     };
-    out.retain(|quote| orders(quote, ACTIONS.with(Sig::Override)));
+    out.retain(|quote| orders(quote, ACTIONS.with(Sig::Override).with(Sig::Ignore)));
     // Single quotes, as `form` found them.
     let literals = tokens.iter().filter(|token| token.sig == Sig::Literal);
     let literals = literals.map(|token| Quote {
         start: token.start,
         end: token.end,
     });
-    out.extend(literals.filter(|quote| orders(quote, Mask::of(&[Sig::Override]))));
+    let drops = Mask::of(&[Sig::Override, Sig::Ignore]);
+    out.extend(literals.filter(|quote| orders(quote, drops)));
     out.sort_unstable_by_key(|quote| quote.start);
     out
 }
@@ -207,6 +208,8 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
         // `Optional[LLM]` is a type.
         Sig::Tag => !indexed(&view.text, *token),
         Sig::Ai => !compound(&view.text, *token),
+        // *If the user does not say which* keeps nothing from anybody.
+        Sig::Tell | Sig::Shown => !left_open(&view.text, *token),
         Sig::Agent => !human(&view.text, *token),
         // The id of a conversation tells nothing of what was said.
         Sig::Context => !named_only(&view.text, *token),
@@ -242,7 +245,7 @@ fn signals(view: &View, start: u32, end: u32, tokens: &mut Vec<Token>) -> Mask {
             Sig::Alert | Sig::Authority if headline(&view.text, end, *token) => {
                 mask = mask.with(Sig::Headline);
             }
-            sig if ACTIONS.has(sig) => {
+            sig if ACTIONS.with(Sig::Deed).has(sig) => {
                 if imperative(&view.text, start, *token) || urged(&view.text, *token, tokens) {
                     mask = mask.with(Sig::Imperative);
                 }
@@ -295,6 +298,21 @@ fn is_member(view: &View, token: Token) -> bool {
         .strip_prefix('"')
         .is_some_and(|after| after.starts_with(':'));
     named && token.start > 0 && view.is_structure(token.start - 1)
+}
+
+/// Whether somebody simply does not say something.
+fn left_open(text: &str, token: Token) -> bool {
+    let before = text.get(..token.start as usize).unwrap_or("");
+    [
+        "does not ",
+        "doesn't ",
+        "did not ",
+        "didn't ",
+        "has not ",
+        "hasn't ",
+    ]
+    .iter()
+    .any(|word| before.ends_with(word))
 }
 
 /// Whether a bracket is written on to a word, as in code.
@@ -483,14 +501,15 @@ fn address(view: &View, start: u32, end: u32, token: Token, tokens: &[Token]) ->
     let begins = lead.trim_end().ends_with([':', '：', '؛']) || lead.ends_with(" - ");
     let first = !lead.contains(|c: char| c.is_alphanumeric());
     let opened = before.ends_with(['(', '[', '<', '{', '"', '*', '>', '!', '@'])
-        && !indexed(
-            &view.text,
-            Token {
-                start: token.start.saturating_sub(1),
-                ..token
-            },
-        );
-    if colon == Some(0) && typed(after) {
+        && (greeted
+            || !indexed(
+                &view.text,
+                Token {
+                    start: token.start.saturating_sub(1),
+                    ..token
+                },
+            ));
+    if colon == Some(0) && !greeted && typed(after) {
         return Mask::EMPTY;
     }
     let near = colon.is_some_and(|at| sure || at < 12);
@@ -538,6 +557,7 @@ fn asked(view: &View, end: u32, token: Token, tokens: &[Token]) -> bool {
         return false;
     }
     let verbs = ACTIONS.and(Mask::of(&[
+        Sig::Deed,
         Sig::Print,
         Sig::Please,
         Sig::Must,

@@ -28,6 +28,7 @@ const DOING: Mask = Mask::of(&[
     Sig::Make,
 ]);
 const VALUABLE: Mask = Mask::of(&[Sig::Secret, Sig::Path, Sig::Context, Sig::Private]);
+const TOLD: Mask = Mask::of(&[Sig::Tell, Sig::Shown]);
 const ADDRESS: Mask = Mask::of(&[Sig::Email, Sig::Url]);
 
 /// The order of parts is that of the languages that put them so: Japanese, Korean and German
@@ -38,11 +39,7 @@ pub(crate) static SEQUENCES: &[Sequence] = &[
         &[Mask::of(&[Sig::Ai, Sig::Agent]), one(Sig::Please)],
         &[2],
     ),
-    seq(
-        Sig::Hush,
-        &[one(Sig::Neg), one(Sig::User), one(Sig::Tell)],
-        &[12, 1],
-    ),
+    seq(Sig::Hush, &[one(Sig::Neg), one(Sig::User), TOLD], &[12, 1]),
     seq(Sig::Vocative, &[one(Sig::Greet), one(Sig::Ai)], &[16]),
     seq(Sig::Vague, &[one(Sig::For), one(Sig::Ai)], &[3]),
     seq(Sig::Vocative, &[one(Sig::Please), one(Sig::Ai)], &[1]),
@@ -85,12 +82,12 @@ pub(crate) static SEQUENCES: &[Sequence] = &[
     seq(
         Sig::Vocative,
         &[Mask::of(&[Sig::Ai, Sig::Agent]), one(Sig::Reading)],
-        &[12],
+        &[20],
     ),
     seq(
         Sig::Vocative,
         &[one(Sig::Reading), Mask::of(&[Sig::Ai, Sig::Agent])],
-        &[12],
+        &[20],
     ),
     seq(Sig::Vague, &[one(Sig::Greet), one(Sig::Agent)], &[8]),
     seq(Sig::Vague, &[one(Sig::Cond), one(Sig::Agent)], &[30]),
@@ -106,14 +103,11 @@ pub(crate) static SEQUENCES: &[Sequence] = &[
     ),
     seq(
         Sig::Hush,
-        &[one(Sig::User), one(Sig::Neg), one(Sig::Tell)],
-        &[36, 30],
+        &[one(Sig::Neg), one(Sig::Shown), one(Sig::User)],
+        &[24, 24],
     ),
-    seq(
-        Sig::Hush,
-        &[one(Sig::User), one(Sig::Tell), one(Sig::Neg)],
-        &[16, 6],
-    ),
+    seq(Sig::Hush, &[one(Sig::User), one(Sig::Neg), TOLD], &[36, 30]),
+    seq(Sig::Hush, &[one(Sig::User), TOLD, one(Sig::Neg)], &[16, 6]),
     seq(
         Sig::Hush,
         &[one(Sig::This), one(Sig::Neg), one(Sig::Tell)],
@@ -190,6 +184,7 @@ pub(crate) static SEQUENCES: &[Sequence] = &[
     ),
     seq(Sig::Vocative, &[one(Sig::Memo), one(Sig::Ai)], &[16]),
     seq(Sig::Vague, &[one(Sig::Memo), one(Sig::Agent)], &[16]),
+    seq(Sig::Vocative, &[one(Sig::Memo), one(Sig::Agent)], &[4]),
     seq(
         Sig::Vocative,
         &[

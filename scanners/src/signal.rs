@@ -103,6 +103,10 @@ pub(crate) enum Sig {
     Private,
     /// Words before whoever something is meant for.
     For,
+    /// What an assistant can do to somebody, said to it.
+    Deed,
+    /// What is or is not on the screen.
+    Shown,
     // What is recognised by its form.
     Url,
     Email,
@@ -160,7 +164,7 @@ pub(crate) enum Sig {
 }
 
 /// The names of the classes of words, as in `lexicon.txt`.
-const NAMES: [(&str, Sig); 79] = [
+const NAMES: [(&str, Sig); 81] = [
     ("ai", Sig::Ai),
     ("agent", Sig::Agent),
     ("user", Sig::User),
@@ -240,6 +244,8 @@ const NAMES: [(&str, Sig); 79] = [
     ("print", Sig::Print),
     ("private", Sig::Private),
     ("for", Sig::For),
+    ("deed", Sig::Deed),
+    ("shown", Sig::Shown),
 ];
 
 /// Signals that are no class of words.

@@ -29,7 +29,7 @@ pub(crate) static RULES: &[Rule] = &[
         ],
         good: &[
             "Ignores white space in both texts.",
-            "Tells whether a text holds an attack such as 'ignore all previous instructions'.",
+            "Tells whether a text holds an attack such as \"ignore all previous instructions\".",
         ],
     },
     Rule {
