@@ -14,6 +14,7 @@
 //! - `pieces`: instructions that are split over several tools
 //! - `scan`, `listing`: whole definitions, servers and results
 //! - [`run`]: a recorded run
+//! - [`flow`]: what its calls carry out, one after the other
 //! - [`codes`]: what the codes mean
 //! - [`rows`]: labelled rows, line by line, for measuring
 //!
@@ -23,7 +24,10 @@ pub mod codes;
 mod collide;
 mod decode;
 mod finding;
+pub mod flow;
 mod form;
+#[doc(hidden)]
+pub mod held_out;
 mod hidden;
 mod lexicon;
 mod listing;

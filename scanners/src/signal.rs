@@ -287,6 +287,12 @@ impl Sig {
             .find(|(known, _)| *known == name)
             .map(|(_, sig)| *sig)
     }
+
+    /// The name of its class of words; empty where it is none.
+    pub(crate) fn name(self) -> &'static str {
+        let known = NAMES.iter().find(|(_, sig)| *sig == self);
+        known.map_or("", |(name, _)| name)
+    }
 }
 
 /// A set of signals.

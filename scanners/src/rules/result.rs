@@ -112,7 +112,7 @@ pub(crate) static RULES: &[Rule] = &[
             any(&[Imperative]),
             any(&[Must, Please, First]),
             any(&[
-                Secret, Private, Context, Shell, Path, Account, CopyTo, Approve, Reveal,
+                Secret, Private, Context, Shell, Path, Account, Approve, Reveal,
             ]),
             any(&[Send, Change, Destroy, Run, Make, Reveal]),
         ],
