@@ -13,12 +13,13 @@ pub struct Code {
     pub meaning: &'static str,
     /// What to do about it.
     pub advice: &'static str,
-    /// Ids of the OWASP MCP Top 10 and of SAFE-MCP.
+    /// Ids of the OWASP MCP Top 10, of SAFE-MCP, and of CWE where one is right.
     pub tags: &'static [&'static str],
 }
 
 const REMOVE: &str = "Do not connect this server before you have read its source. If you know and trust it, report the text to its author.";
 const CONTENT: &str = "Treat what followed in this run as steered: look at the calls after this result. The text came from outside; the tool itself may be honest.";
+const CALLS: &str = "Look at these calls and at what stands in their arguments. If nobody asked for it, change the keys that were read.";
 const COMPARE: &str =
     "Compare the two tools and keep the one whose source you know; rename or disconnect the other.";
 
@@ -52,7 +53,7 @@ pub static CODES: &[Code] = &[
         "a command is to be run",
         "The text has the model run a shell command that is not the tool's own work.",
         REMOVE,
-        &["MCP03", "MCP05", "SAFE-T1001"],
+        &["MCP03", "MCP05", "SAFE-T1001", "CWE-78"],
     ),
     code(
         "AT1005",
@@ -213,21 +214,21 @@ pub static CODES: &[Code] = &[
         "reordered text",
         "Characters that change the direction of writing: what is seen is not what is read.",
         REMOVE,
-        &["MCP03", "SAFE-T1402"],
+        &["MCP03", "SAFE-T1402", "CWE-451"],
     ),
     code(
         "AT1104",
         "terminal escapes",
         "Escape sequences that move the cursor, hide or recolour text in a terminal.",
         REMOVE,
-        &["MCP03", "SAFE-T1402"],
+        &["MCP03", "SAFE-T1402", "CWE-150"],
     ),
     code(
         "AT1105",
         "look-alike letters",
         "A word mixes Latin letters with others that look the same.",
         REMOVE,
-        &["MCP03", "SAFE-T1402", "SAFE-T1004"],
+        &["MCP03", "SAFE-T1402", "SAFE-T1004", "CWE-1007"],
     ),
     code(
         "AT1106",
@@ -298,6 +299,41 @@ pub static CODES: &[Code] = &[
         "The text mentions a model and asks for something. Documents about agents do that as well.",
         "Read it.",
         &["MCP06"],
+    ),
+    code(
+        "AT1301",
+        "what is private may have gone out",
+        "The run read something private, took in text from outside, and then sent something out. Reported where a value was carried or the text gave orders.",
+        CALLS,
+        &["MCP06", "MCP10", "SAFE-T1703", "SAFE-T1914", "CWE-200"],
+    ),
+    code(
+        "AT1302",
+        "a secret was read, then something was sent",
+        "A call read keys or credentials, and a later one sent something out. Reported where a value was carried.",
+        CALLS,
+        &["MCP01", "MCP10", "SAFE-T1502", "SAFE-T1913", "CWE-522"],
+    ),
+    code(
+        "AT1303",
+        "many reads, then an archive",
+        "Many files or records were read and then packed into one.",
+        CALLS,
+        &["MCP10", "SAFE-T1914", "CWE-200"],
+    ),
+    code(
+        "AT1304",
+        "written outside of the workspace",
+        "A call wrote to a file that decides what runs or who may log in, outside of the folder that was worked in.",
+        "Look at what was written, and undo it unless the user asked for it.",
+        &["MCP02", "MCP05", "CWE-73"],
+    ),
+    code(
+        "AT1305",
+        "the environment was listed",
+        "A call listed all variables of the environment, in which keys often stand.",
+        CALLS,
+        &["MCP01", "SAFE-T1503", "CWE-526"],
     ),
     code(
         "AT1401",
@@ -405,10 +441,15 @@ mod tests {
     #[test]
     fn codes_are_in_order_and_rules_have_one() {
         assert!(CODES.windows(2).all(|pair| pair[0].code < pair[1].code));
-        use crate::rules::{definition, manner, result};
-        let rules = [definition::RULES, manner::RULES, result::RULES]
-            .into_iter()
-            .flatten();
+        use crate::rules::{definition, manner, orders, result};
+        let rules = [
+            definition::RULES,
+            orders::RULES,
+            manner::RULES,
+            result::RULES,
+        ]
+        .into_iter()
+        .flatten();
         for rule in rules {
             assert!(explain(rule.code).is_some(), "{}", rule.code);
         }

@@ -57,6 +57,8 @@ pub enum Place {
     Value,
     /// The text of a tool's result, a resource, a prompt's message or an error.
     Result,
+    /// The arguments of a call.
+    Call,
 }
 
 /// Something that a scan reports.

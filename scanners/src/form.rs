@@ -1,6 +1,6 @@
 //! What is recognised by its form: addresses, accounts, names of tools, quoted words.
 
-use crate::lexicon::Token;
+use crate::lexicon::{Token, word_char};
 use crate::signal::Sig;
 
 /// Longer words are cut.
@@ -24,8 +24,11 @@ pub(crate) fn tokens(text: &str, own: &dyn Fn(&str) -> bool, out: &mut Vec<Token
         while at < bytes.len() && part(bytes[at]) && at - start < LONGEST {
             at += 1;
         }
-        // In the middle of a word that is no ASCII.
-        let clean = start == 0 || bytes[start - 1] < 0x80;
+        // In the middle of a word that is no ASCII; scripts without blanks have no such words.
+        let clean = text
+            .get(..start)
+            .and_then(|before| before.chars().next_back())
+            .is_none_or(|c| c.is_ascii() || !word_char(c));
         word(text, start, at, clean, own, out);
     }
     drop_inside(text, out, words);
@@ -145,6 +148,9 @@ fn word(
         push(Sig::Url, 0, trimmed.len());
         return;
     }
+    if slot_word(text, start, end) {
+        push(Sig::Slot, 0, trimmed.len());
+    }
     if account(text.get(..start).unwrap_or(""), trimmed) {
         push(Sig::Account, 0, trimmed.len());
     } else if clean
@@ -152,8 +158,38 @@ fn word(
             || trimmed == whole && named(text, start, end, own))
     {
         push(Sig::Ident, 0, trimmed.len());
+        if private(trimmed, own) {
+            push(Sig::Personal, 0, trimmed.len());
+        }
     }
 }
+
+/// Whether the name of a tool tells that it gives what is the user's own, and this tool is about
+/// something else.
+fn private(name: &str, own: &dyn Fn(&str) -> bool) -> bool {
+    let mut words = name
+        .split(['_', '-'])
+        .map(|word| word.trim_end_matches('s'));
+    words.any(|word| PRIVATE.contains(&word) && !own(word))
+}
+
+/// Words in such names, without their plurals.
+const PRIVATE: [&str; 14] = [
+    "contact",
+    "profile",
+    "location",
+    "history",
+    "secret",
+    "credential",
+    "password",
+    "env",
+    "memory",
+    "memorie",
+    "inbox",
+    "clipboard",
+    "cookie",
+    "keychain",
+];
 
 /// Hosts that are nobody's: links to them are not where data goes. Any other name can be had by
 /// anybody, `docs.evil.example` as well.
@@ -241,10 +277,107 @@ fn quoted(text: &str, at: usize, own: &dyn Fn(&str) -> bool, out: &mut Vec<Token
     let before = text.get(..at).unwrap_or("");
     let said = AFTER_NAMES.iter().any(|word| after.starts_with(word))
         || BEFORE_NAMES.iter().any(|word| before.ends_with(word));
+    if name && slot(before, after) {
+        out.push(token(Sig::Slot));
+    }
     if name && said && !own(inner) && !inner.contains('_') {
         out.push(token(Sig::Ident));
     }
 }
+
+/// The same for a name without quotation marks: it must have a word for a field beside it.
+fn slot_word(text: &str, start: usize, end: usize) -> bool {
+    let before = text.get(..start).unwrap_or("");
+    let after = text.get(end..).unwrap_or("");
+    let named = NAMED.iter().any(|word| before.ends_with(word));
+    named
+        || FIELDS
+            .iter()
+            .any(|word| after.starts_with(word) && !word.starts_with(" a"))
+}
+
+/// What comes before the name of a field that stands without quotation marks.
+const NAMED: [&str; 10] = [
+    "argument called ",
+    "parameter called ",
+    "field called ",
+    "feld ",
+    "champ ",
+    "campo ",
+    "в поле ",
+    "trường ",
+    "kolom ",
+    "w polu ",
+];
+
+/// Whether a name is that of a field which something is to be put into.
+fn slot(before: &str, after: &str) -> bool {
+    INTO.iter().any(|word| before.ends_with(word))
+        || FIELDS.iter().any(|word| after.starts_with(word))
+}
+
+/// What comes before the name of a field.
+const INTO: [&str; 36] = [
+    " in ",
+    " into ",
+    " as ",
+    " via ",
+    " through ",
+    " inside ",
+    " within ",
+    "field ",
+    "parameter ",
+    "argument ",
+    "in the ",
+    "into the ",
+    "through the ",
+    "as the ",
+    "argument called ",
+    "feld ",
+    "bei ",
+    " als ",
+    "champ ",
+    "dans ",
+    "paramètre ",
+    "campo ",
+    "parámetro ",
+    "parâmetro ",
+    " en ",
+    "nel ",
+    " em ",
+    "поле ",
+    " в ",
+    "字段 ",
+    "字段",
+    "参数 ",
+    "trường ",
+    "kolom ",
+    "pole ",
+    "w polu ",
+];
+/// What comes after it.
+const FIELDS: [&str; 20] = [
+    " field",
+    " argument",
+    " parameter",
+    " feld",
+    " alanı",
+    " parametre",
+    " フィールド",
+    "フィールド",
+    " に",
+    "に",
+    " 字段",
+    "字段",
+    " 欄位",
+    "欄位",
+    " 参数",
+    "参数",
+    " 필드",
+    " 인자",
+    " फ़ील्ड",
+    " veld",
+];
 
 /// What comes after a tool's name.
 const AFTER_NAMES: [&str; 7] = [

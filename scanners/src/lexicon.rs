@@ -6,7 +6,7 @@
 use crate::signal::{Mask, Sig};
 use crate::stretch::STRONG;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 /// An entry that stands somewhere.
@@ -35,6 +35,17 @@ struct Entry {
     open_end: bool,
     /// Further words, of which only the beginnings are given.
     rest: Vec<String>,
+    /// As it is written in the lexicon.
+    word: String,
+}
+
+/// Entries that are left out, each with its class: set before the lexicon is first used, to
+/// measure what those that only some texts need are worth.
+static LEFT_OUT: OnceLock<BTreeSet<(Sig, String)>> = OnceLock::new();
+
+/// Leaves entries out. Without effect once anything was scanned.
+pub(crate) fn leave_out(entries: BTreeSet<(Sig, String)>) {
+    let _ = LEFT_OUT.set(entries);
 }
 
 /// Classes that an injection in a result has a word of; see [`Lexicon::anchors`].
@@ -56,6 +67,19 @@ impl Lexicon {
         LEXICON.get_or_init(|| Self::parse(include_str!("../lexicon.txt")))
     }
 
+    /// The entries that stand in a text, each with its class.
+    pub(crate) fn entries(&self, text: &str) -> BTreeSet<(Sig, String)> {
+        let mut out = BTreeSet::new();
+        for found in self.all.find_overlapping_iter(text) {
+            let entry = &self.entries[found.pattern().as_usize()];
+            if entry.fits(text, found.start(), found.end()).is_some() {
+                let named = |sig: &Sig| (*sig, entry.word.clone());
+                out.extend(entry.sigs.iter().map(named));
+            }
+        }
+        out
+    }
+
     fn parse(text: &str) -> Self {
         let mut words: BTreeMap<(&str, bool), (Entry, Mask)> = BTreeMap::new();
         let mut section = None;
@@ -72,11 +96,16 @@ impl Lexicon {
                 continue;
             }
             let Some(sig) = section else { continue };
+            let left_out = |word: &&str| {
+                let out = LEFT_OUT.get();
+                out.is_some_and(|out| out.contains(&(sig, (*word).to_owned())))
+            };
             for word in line
                 .split(" | ")
                 .map(str::trim)
-                .filter(|word| !word.is_empty())
+                .filter(|word| !word.is_empty() && !left_out(word))
             {
+                let written = word;
                 let (word, open_start) = match word.strip_prefix('~') {
                     Some(rest) if !rest.starts_with('/') => (rest, true),
                     _ => (word, false),
@@ -101,6 +130,7 @@ impl Lexicon {
                         open_start,
                         open_end,
                         rest: rest.collect(),
+                        word: written.to_owned(),
                     };
                     (entry, Mask::EMPTY)
                 });
@@ -123,6 +153,7 @@ impl Lexicon {
                     open_start: entry.open_start,
                     open_end: entry.open_end,
                     rest: Vec::new(),
+                    word: String::new(),
                 });
             }
             patterns.push(head.to_owned());

@@ -17,6 +17,7 @@
 //! - [`run`]: a recorded run
 //! - [`pin`]: definitions in one form, their hashes, and what changed
 //! - [`storm`]: servers that announce new lists again and again
+//! - [`flow`]: what its calls carry out, one after the other
 //! - [`codes`]: what the codes mean
 //! - [`key`]: what tells a finding from others, the next time as well
 //! - [`spot`]: where in a file a finding stands
@@ -31,7 +32,10 @@ pub mod codes;
 mod collide;
 mod decode;
 mod finding;
+pub mod flow;
 mod form;
+#[doc(hidden)]
+pub mod held_out;
 mod hidden;
 pub mod key;
 pub mod launch;
@@ -56,7 +60,7 @@ mod view;
 mod walk;
 
 /// Raised when rules say something else of the same text: what was found by others is found anew.
-pub const RULES: u32 = 1;
+pub const RULES: u32 = 2;
 
 pub use answers::{Answers, answers};
 pub use finding::{Confidence, Finding, Place, Severity, escaped};

@@ -89,7 +89,7 @@ static KINDS: [Kind; 7] = [
             assistant memory | memory | user notes | user facts",
         says: "known about the user | facts about the user | who the user is | word for word | \
             user's request | user's original | user's full | verbatim request | stored memories | \
-            what the user wants | what the user asked | personal data | about the person | \
+            what the user wants overall | what the user asked | personal data | about the person | \
             über den nutzer | sur l'utilisateur | sobre el usuario | о пользователе | 用户的个人 | \
             用户信息 | ユーザーについて | 사용자 정보",
         work: "user | profile | contact | customer | account | person | member | memor | remember | \

@@ -1,6 +1,7 @@
 //! Rules: which signals, close together, make a finding.
 //!
 //! - [`definition`]: for what servers say of their tools
+//! - [`orders`]: for what they have an addressed model do
 //! - [`manner`]: for how they say it
 //! - [`result`]: for what tools give back
 //!
@@ -8,6 +9,7 @@
 
 pub(crate) mod definition;
 pub(crate) mod manner;
+pub(crate) mod orders;
 pub(crate) mod result;
 
 use crate::finding::{Confidence, Severity};
@@ -163,6 +165,7 @@ mod tests {
     #[test]
     fn rules_for_definitions_find_their_examples_and_no_others() {
         check(definition::RULES, described);
+        check(orders::RULES, described);
         check(manner::RULES, described);
     }
 

@@ -180,6 +180,9 @@ fn own_names(value: &Value, strings: &[Named<'_>]) -> HashSet<String> {
     let mut own: HashSet<String> = names.chain(values).collect();
     if let Some(name) = value.get("name").and_then(Value::as_str) {
         own.insert(name.to_lowercase());
+        // What its name is about, without plurals.
+        let words = params::words(name).into_iter();
+        own.extend(words.map(|word| word.trim_end_matches('s').to_owned()));
     }
     own
 }

@@ -27,7 +27,8 @@ const DOING: Mask = Mask::of(&[
     Sig::Destroy,
     Sig::Make,
 ]);
-const VALUABLE: Mask = Mask::of(&[Sig::Secret, Sig::Path, Sig::Context]);
+const VALUABLE: Mask = Mask::of(&[Sig::Secret, Sig::Path, Sig::Context, Sig::Private]);
+const TOLD: Mask = Mask::of(&[Sig::Tell, Sig::Shown]);
 const ADDRESS: Mask = Mask::of(&[Sig::Email, Sig::Url]);
 
 /// The order of parts is that of the languages that put them so: Japanese, Korean and German
@@ -38,13 +39,34 @@ pub(crate) static SEQUENCES: &[Sequence] = &[
         &[Mask::of(&[Sig::Ai, Sig::Agent]), one(Sig::Please)],
         &[2],
     ),
-    seq(
-        Sig::Hush,
-        &[one(Sig::Neg), one(Sig::User), one(Sig::Tell)],
-        &[12, 1],
-    ),
+    seq(Sig::Hush, &[one(Sig::Neg), one(Sig::User), TOLD], &[12, 1]),
     seq(Sig::Vocative, &[one(Sig::Greet), one(Sig::Ai)], &[16]),
-    seq(Sig::Vocative, &[one(Sig::Cond), one(Sig::Ai)], &[30]),
+    seq(Sig::Vague, &[one(Sig::For), one(Sig::Ai)], &[3]),
+    seq(Sig::Vocative, &[one(Sig::Please), one(Sig::Ai)], &[1]),
+    seq(Sig::Vague, &[one(Sig::Please), one(Sig::Agent)], &[1]),
+    seq(
+        Sig::Vague,
+        &[Mask::of(&[Sig::Ai, Sig::Agent]), one(Sig::Please)],
+        &[120],
+    ),
+    seq(Sig::Vague, &[one(Sig::Cond), one(Sig::Ai)], &[30]),
+    seq(
+        Sig::Vocative,
+        &[one(Sig::Cond), one(Sig::Ai), one(Sig::Reading)],
+        &[30, 24],
+    ),
+    seq(Sig::Unsaid, &[one(Sig::Ask), one(Sig::Waive)], &[24]),
+    seq(Sig::Unsaid, &[one(Sig::Waive), one(Sig::Ask)], &[16]),
+    seq(
+        Sig::Reveal,
+        &[one(Sig::Print), Mask::of(&[Sig::Context, Sig::Secret])],
+        &[40],
+    ),
+    seq(
+        Sig::Reveal,
+        &[Mask::of(&[Sig::Context, Sig::Secret]), one(Sig::Print)],
+        &[16],
+    ),
     seq(Sig::Vague, &[one(Sig::Ai), one(Sig::Must)], &[30]),
     seq(
         Sig::Hush,
@@ -60,16 +82,16 @@ pub(crate) static SEQUENCES: &[Sequence] = &[
     seq(
         Sig::Vocative,
         &[Mask::of(&[Sig::Ai, Sig::Agent]), one(Sig::Reading)],
-        &[12],
+        &[20],
     ),
     seq(
         Sig::Vocative,
         &[one(Sig::Reading), Mask::of(&[Sig::Ai, Sig::Agent])],
-        &[12],
+        &[20],
     ),
     seq(Sig::Vague, &[one(Sig::Greet), one(Sig::Agent)], &[8]),
     seq(Sig::Vague, &[one(Sig::Cond), one(Sig::Agent)], &[30]),
-    seq(Sig::Vague, &[one(Sig::Agent), one(Sig::Must)], &[30]),
+    seq(Sig::Vague, &[one(Sig::Agent), one(Sig::Must)], &[60]),
     seq(
         Sig::Hush,
         &[
@@ -81,14 +103,11 @@ pub(crate) static SEQUENCES: &[Sequence] = &[
     ),
     seq(
         Sig::Hush,
-        &[one(Sig::User), one(Sig::Neg), one(Sig::Tell)],
-        &[36, 30],
+        &[one(Sig::Neg), one(Sig::Shown), one(Sig::User)],
+        &[24, 24],
     ),
-    seq(
-        Sig::Hush,
-        &[one(Sig::User), one(Sig::Tell), one(Sig::Neg)],
-        &[16, 6],
-    ),
+    seq(Sig::Hush, &[one(Sig::User), one(Sig::Neg), TOLD], &[36, 30]),
+    seq(Sig::Hush, &[one(Sig::User), TOLD, one(Sig::Neg)], &[16, 6]),
     seq(
         Sig::Hush,
         &[one(Sig::This), one(Sig::Neg), one(Sig::Tell)],
@@ -163,10 +182,16 @@ pub(crate) static SEQUENCES: &[Sequence] = &[
         &[one(Sig::Ignore), one(Sig::User), one(Sig::Instructions)],
         &[12, 8],
     ),
+    seq(Sig::Vocative, &[one(Sig::Memo), one(Sig::Ai)], &[16]),
+    seq(Sig::Vague, &[one(Sig::Memo), one(Sig::Agent)], &[16]),
+    seq(Sig::Vocative, &[one(Sig::Memo), one(Sig::Agent)], &[4]),
     seq(
         Sig::Vocative,
-        &[one(Sig::Memo), Mask::of(&[Sig::Ai, Sig::Agent])],
-        &[12],
+        &[
+            Mask::of(&[Sig::Cond, Sig::You, Sig::Greet, Sig::For, Sig::Memo]),
+            one(Sig::Able),
+        ],
+        &[40],
     ),
     seq(
         Sig::Vague,
@@ -213,7 +238,7 @@ impl Sequence {
         };
         // *Nothing is found, tell the user* keeps nothing from anybody; `if (ai >= 0` asks nobody.
         let apart: &[char] = match self.gives {
-            Sig::Hush | Sig::Unsaid => &[',', ';', ':', '，', '；', '：'],
+            Sig::Hush | Sig::Unsaid => &[',', ';', ':', '，', '；', '：', '،', '؛'],
             Sig::Vocative | Sig::Vague => &['(', '=', '{', '['],
             _ => &[],
         };

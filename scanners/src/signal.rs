@@ -87,6 +87,26 @@ pub(crate) enum Sig {
     Give,
     /// What follows, or stands before it, is quoted.
     Cite,
+    /// Something is said to be broken, hostile or dangerous.
+    Bad,
+    /// From now on, for all that follows.
+    Standing,
+    /// A safeguard does not hold.
+    Waive,
+    /// Yes to everything.
+    Approve,
+    /// The model is to be somebody else.
+    Persona,
+    /// Giving out what the model holds.
+    Print,
+    /// What is the user's own.
+    Private,
+    /// Words before whoever something is meant for.
+    For,
+    /// What an assistant can do to somebody, said to it.
+    Deed,
+    /// What is or is not on the screen.
+    Shown,
     // What is recognised by its form.
     Url,
     Email,
@@ -95,6 +115,10 @@ pub(crate) enum Sig {
     Ident,
     /// A quoted word or two.
     Literal,
+    /// The name of a tool that gives what is the user's own.
+    Personal,
+    /// A field that something is to be put into.
+    Slot,
     // Combinations within a sentence.
     /// A model is addressed.
     Vocative,
@@ -118,6 +142,8 @@ pub(crate) enum Sig {
     Leak,
     /// Copied to an address.
     CopyTo,
+    /// The model is to give out what it holds.
+    Reveal,
     // Of the place.
     /// A model is the speaker of a line: `Assistant: …`.
     Speaker,
@@ -138,7 +164,7 @@ pub(crate) enum Sig {
 }
 
 /// The names of the classes of words, as in `lexicon.txt`.
-const NAMES: [(&str, Sig); 71] = [
+const NAMES: [(&str, Sig); 81] = [
     ("ai", Sig::Ai),
     ("agent", Sig::Agent),
     ("user", Sig::User),
@@ -210,10 +236,20 @@ const NAMES: [(&str, Sig); 71] = [
     ("nothing", Sig::Nothing),
     ("give", Sig::Give),
     ("cite", Sig::Cite),
+    ("bad", Sig::Bad),
+    ("standing", Sig::Standing),
+    ("waive", Sig::Waive),
+    ("approve", Sig::Approve),
+    ("persona", Sig::Persona),
+    ("print", Sig::Print),
+    ("private", Sig::Private),
+    ("for", Sig::For),
+    ("deed", Sig::Deed),
+    ("shown", Sig::Shown),
 ];
 
 /// Signals that are no class of words.
-const OTHERS: [Sig; 24] = [
+const OTHERS: [Sig; 27] = [
     Sig::Field,
     Sig::Speaker,
     Sig::Url,
@@ -221,6 +257,9 @@ const OTHERS: [Sig; 24] = [
     Sig::Account,
     Sig::Ident,
     Sig::Literal,
+    Sig::Personal,
+    Sig::Slot,
+    Sig::Reveal,
     Sig::Vocative,
     Sig::Vague,
     Sig::Hush,
@@ -247,6 +286,12 @@ impl Sig {
             .iter()
             .find(|(known, _)| *known == name)
             .map(|(_, sig)| *sig)
+    }
+
+    /// The name of its class of words; empty where it is none.
+    pub(crate) fn name(self) -> &'static str {
+        let known = NAMES.iter().find(|(_, sig)| *sig == self);
+        known.map_or("", |(name, _)| name)
     }
 }
 

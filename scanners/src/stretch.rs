@@ -34,6 +34,8 @@ pub(crate) const STRONG: Mask = Mask::of(&[
     Sig::Ignore,
     Sig::Continue,
     Sig::Able,
+    Sig::Approve,
+    Sig::Persona,
     Sig::Reading,
     Sig::Step,
 ]);

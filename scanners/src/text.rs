@@ -4,7 +4,7 @@ use crate::codes;
 use crate::decode;
 use crate::finding::{Confidence, Finding, Place, Severity, escaped};
 use crate::hidden::{self, Odd};
-use crate::rules::{self, Rule, definition, manner, result};
+use crate::rules::{self, Rule, definition, manner, orders, result};
 use crate::sentence;
 use crate::signal::{Mask, Sig};
 use crate::stretch::{self, boundary};
@@ -89,8 +89,8 @@ struct Findings<'a> {
 impl Findings<'_> {
     fn rules(&self) -> impl Iterator<Item = &'static [Rule]> + use<> {
         match self.about.place {
-            Place::Result => [result::RULES, &[]],
-            _ => [definition::RULES, manner::RULES],
+            Place::Result => [result::RULES, &[], &[]],
+            _ => [definition::RULES, orders::RULES, manner::RULES],
         }
         .into_iter()
     }

@@ -5,6 +5,7 @@
 //! as these, in words that mix scripts; JSON escapes resolved where the text is JSON.
 
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::compose;
 
 /// A normalised text.
 #[derive(Debug, Default)]
@@ -212,10 +213,14 @@ impl Builder<'_> {
                 self.put(b"\"", at);
             }
             '‐'..='―' => self.put(b"-", at),
-            '。' | '！' | '？' | '｡' | '；' => {
+            '。' | '！' | '？' | '｡' | '；' | '।' | '؟' | '۔' => {
                 let mut buffer = [0; 4];
                 self.put(c.encode_utf8(&mut buffer).as_bytes(), at);
                 self.cut();
+            }
+            '\u{300}'..='\u{36f}' => {
+                self.compose(c, at);
+                return;
             }
             '\u{370}'..='\u{52f}' if self.in_mixed_word(at) => match latin(c) {
                 Some(byte) => self.put(&[byte], at),
@@ -235,9 +240,28 @@ impl Builder<'_> {
         self.stop = false;
     }
 
+    /// A mark on the letter before it: one letter with it, or left out where there is none.
+    fn compose(&mut self, mark: char, at: usize) {
+        if self.gap || self.newlines > 0 || self.view.text.len() == self.last_break {
+            return;
+        }
+        let letter = self.view.text.chars().next_back();
+        let both = letter.and_then(|letter| compose(letter, mark).map(|both| (letter, both)));
+        if let Some((letter, both)) = both {
+            let start = self.view.text.len() - letter.len_utf8();
+            let raw = self.view.raw_at(start as u32);
+            self.view.text.truncate(start);
+            self.next = None;
+            let mut buffer = [0; 4];
+            self.put(both.encode_utf8(&mut buffer).as_bytes(), raw - self.base);
+        }
+        self.next = Some(self.base + at + mark.len_utf8());
+    }
+
     fn lower(&mut self, c: char, at: usize) {
         let mut buffer = [0; 4];
-        for lower in c.to_lowercase() {
+        // The Turkish İ has a dot of its own in lower case.
+        for lower in c.to_lowercase().filter(|lower| *lower != '\u{307}') {
             self.put(lower.encode_utf8(&mut buffer).as_bytes(), at);
         }
     }
@@ -270,7 +294,7 @@ impl Builder<'_> {
     fn space(&mut self, next: &[u8]) {
         let item = matches!(
             next.first(),
-            Some(b'-' | b'*' | b'#' | b'>' | b'|' | b'<' | b'[')
+            Some(b'-' | b'*' | b'#' | b'>' | b'|' | b'<' | b'[' | b'/')
         );
         let over = self.stop && !abbreviated(&self.view.text);
         let long = self.view.text.len() - self.last_break > LONGEST_SENTENCE;

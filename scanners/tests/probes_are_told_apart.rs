@@ -1,13 +1,19 @@
 //! Injections in many styles and languages are found, and harmless texts like them are not.
-//! Both are in our own words (`probes.txt`), so that no data set decides what a rule is.
+//! All are in our own words (`probes/`), so that no data set decides what a rule is.
 
 #![allow(clippy::unwrap_used)]
 
 use agent_trace_scanners::{Finding, result, tool};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn flagged(kind: u8, text: &str) -> bool {
     let found = match kind {
+        b'P' => tool(None, &with_parameter(&json!({"description": text})), &[]),
+        b'V' => tool(
+            None,
+            &with_parameter(&json!({"enum": ["plain", text]})),
+            &[],
+        ),
         b'D' => tool(
             None,
             &json!({"name": "probe_tool", "description": text}),
@@ -18,9 +24,14 @@ fn flagged(kind: u8, text: &str) -> bool {
     found.iter().any(Finding::flagged)
 }
 
+fn with_parameter(schema: &Value) -> Value {
+    json!({"name": "look_up", "description": "Looks up an entry in the catalogue.",
+        "inputSchema": {"type": "object", "properties": {"value": schema}}})
+}
+
 /// The injections in results, and whether they are found as they are.
 fn results() -> Vec<(String, bool)> {
-    let lines = include_str!("probes.txt").lines();
+    let lines = include_str!("probes/plain.txt").lines();
     let texts = lines.filter_map(|line| line.strip_prefix("R+ "));
     let texts = texts.map(|text| text.replace("\\n", "\n"));
     texts
@@ -47,11 +58,12 @@ fn a_word_about_attacks_hides_no_injection() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-#[test]
-fn injections_are_found_and_harmless_texts_are_not() {
-    let (mut hostile, mut found, mut harmless) = (0, 0, 0);
-    let mut alarms = Vec::new();
-    for line in include_str!("probes.txt").lines() {
+/// Checks a file of probes: `least` percent of the attacks are found, and not more than `most`
+/// harmless texts are flagged.
+fn check(probes: &str, least: usize, most: usize) {
+    let (mut hostile, mut harmless) = (0, 0);
+    let (mut missed, mut alarms) = (Vec::new(), Vec::new());
+    for line in probes.lines() {
         if line.starts_with('#') || line.is_empty() {
             continue;
         }
@@ -60,7 +72,9 @@ fn injections_are_found_and_harmless_texts_are_not() {
         let flagged = flagged(mark.as_bytes()[0], &text);
         if mark.as_bytes()[1] == b'+' {
             hostile += 1;
-            found += usize::from(flagged);
+            if !flagged {
+                missed.push(text);
+            }
         } else {
             harmless += 1;
             if flagged {
@@ -68,11 +82,27 @@ fn injections_are_found_and_harmless_texts_are_not() {
             }
         }
     }
-    assert!(hostile > 80 && harmless > 90);
+    assert!(hostile > 80 && harmless > 80);
+    let found = hostile - missed.len();
     assert!(
-        found * 100 >= hostile * 88,
-        "{found} of {hostile} are found"
+        found * 100 >= hostile * least,
+        "{found} of {hostile} are found; missed: {missed:#?}"
     );
+    assert!(alarms.len() <= most, "{alarms:#?}");
+}
+
+#[test]
+fn injections_are_found_and_harmless_texts_are_not() {
     // One of them is made up of a speaker's name and an order, and addresses nobody.
-    assert!(alarms.len() <= 1, "{alarms:#?}");
+    check(include_str!("probes/plain.txt"), 88, 1);
+}
+
+#[test]
+fn kinds_of_attack_are_found_in_many_languages() {
+    check(include_str!("probes/kinds.txt"), 81, 4);
+}
+
+#[test]
+fn other_styles_are_found_as_well() {
+    check(include_str!("probes/styles.txt"), 58, 5);
 }
