@@ -112,10 +112,14 @@ impl Changes {
 }
 
 impl Local {
-    /// What changed in a workspace.
-    pub(crate) fn changes(&self, workspace: &str) -> Result<Changes, RunsError> {
+    /// What changed in these projects of a workspace.
+    pub(crate) fn changes(
+        &self,
+        workspace: &str,
+        projects: &Projects,
+    ) -> Result<Changes, RunsError> {
         let mut changes = Changes::default();
-        for pin in self.all_pins(workspace, &Projects::All, false)? {
+        for pin in self.all_pins(workspace, projects, false)? {
             for change in pin.changes {
                 let PinChange {
                     at, called, found, ..
@@ -136,10 +140,13 @@ impl Local {
     }
 
     /// What was found in a run, in the order of its steps, and how much more.
-    pub(crate) fn filed(&self, run: &RunRow) -> Result<(Vec<Filed>, u64), RunsError> {
+    pub(crate) fn filed(
+        &self,
+        run: &RunRow,
+        changes: &Changes,
+    ) -> Result<(Vec<Filed>, u64), RunsError> {
         let (mut all, mut more) = (Vec::new(), 0);
         let sessions: BTreeSet<SessionId> = run.slices.iter().map(|s| s.session).collect();
-        let changes = self.changes(&run.workspace)?;
         let mut names = HashMap::new();
         for session in sessions {
             let slices = run.slices.iter().filter(|slice| slice.session == session);

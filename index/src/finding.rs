@@ -46,7 +46,7 @@ impl Local {
             _ => self.by_prefix(workspace, projects, name)?,
         };
         let files = opening::files(&**self.engine(), &row)?;
-        let (findings, more_findings) = self.filed(&row)?;
+        let (findings, more_findings) = self.filed(&row, &self.changes(workspace, projects)?)?;
         let mut run = self.listed(row);
         for one in findings.iter().filter(|one| one.found.code == CHANGED) {
             count(&mut run.row.tally.found, CHANGED, one.found.severity, 1);

@@ -225,7 +225,7 @@ impl Local {
             query,
             filter,
             words,
-            changes: self.changes(&query.workspace)?,
+            changes: self.changes(&query.workspace, &query.projects)?,
             holding: Mutex::default(),
         };
         let (mut page, mut warnings) = (RunsPage::default(), Warnings::default());
@@ -488,7 +488,7 @@ impl Local {
             match run.row.tally.found.is_empty() && asked.changes.in_run(run.row.id).is_empty() {
                 true => Vec::new(),
                 false => {
-                    let (filed, _) = self.filed(&run.row)?;
+                    let (filed, _) = self.filed(&run.row, &asked.changes)?;
                     let found = filed::in_story(&story, &run.row, &opened.sessions, &filed);
                     filed::codes(&found)
                 }

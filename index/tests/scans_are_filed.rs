@@ -463,3 +463,43 @@ fn announcements_again_and_again_are_filed() {
     // The twentieth of them.
     assert_eq!(scan.findings[0].step, Some(22));
 }
+
+#[test]
+fn errors_of_lists_what_a_server_asks_and_members_beside_a_list_are_filed() {
+    let mut place = Place::new();
+    let clean = tool("add", "Adds.");
+    session(&place, 1, 0, "npx clean", "one", &clean);
+    // The same definitions, and something beside them.
+    let beside = format!("{clean}],\"_meta\":{{\"note\":\"{INJECTED}\"}},\"nothing\":[");
+    session(&place, 2, 10 * MINUTE, "npx beside", "two", &beside);
+    let mut journal = open(&place, 3, 20 * MINUTE, "npx asks", "three", &clean);
+    let list = r#"{"jsonrpc":"2.0","id":3,"method":"prompts/list"}"#;
+    let error =
+        format!(r#"{{"jsonrpc":"2.0","id":3,"error":{{"code":1,"message":"{INJECTED}"}}}}"#);
+    journal.later(1).asks(list).later(1).answers(&error);
+    let asks = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{{"messages":[{{"role":"user","content":{{"type":"text","text":"{INJECTED}"}}}}]}}}}"#
+    );
+    let answer = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}"#;
+    journal.later(1).answers(&asks).later(1).asks(answer);
+    journal.end(1, Ending::ClientClosed, Some(0));
+    journal.close();
+    place.catch_up();
+    place.check();
+    let local = local(&place);
+    let mut pointers: Vec<String> = scan(&local)
+        .findings
+        .into_iter()
+        .map(|one| format!("{} {}", one.server, one.found.pointer))
+        .collect();
+    pointers.sort();
+    pointers.dedup();
+    assert_eq!(
+        pointers,
+        [
+            "asks /error/message",
+            "asks /params/messages/0/content/text",
+            "beside /result/_meta/note",
+        ]
+    );
+}

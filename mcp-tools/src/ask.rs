@@ -197,7 +197,8 @@ impl Asked {
             // looked for, or it had not failed before.
             let verdict = opened.run.verdict();
             let counts = !failed || is_failed(&opened.story, verdict);
-            let counts = counts && filter.matches_run(&opened.story, verdict);
+            let codes = filed::codes(&opened.findings);
+            let counts = counts && filter.over(&opened.story, verdict).with(&codes).run();
             if counts && !opened.story.steps.is_empty() {
                 page.cut.insert(run.row.id, opened);
                 page.runs.push(run);
@@ -321,15 +322,13 @@ impl Asked {
             cut(&mut story, turn.as_deref());
             let left: BTreeSet<usize> = story.steps.iter().map(|step| step.number).collect();
             findings.retain(|found| left.contains(&found.step));
-            // What is filed is all there is, but for runs with more of it than is told.
             let mut flagged: BTreeSet<usize> = findings
                 .iter()
                 .filter(|found| found.finding.severity >= Severity::High)
                 .map(|found| found.step)
                 .collect();
-            if more_findings > 0 {
-                flagged.extend(scanners::run::steps(&story, Severity::High));
-            }
+            // A list that is told again is filed once, and the run may be a later part of it.
+            flagged.extend(scanners::run::steps(&story, Severity::High));
             Ok(Opened {
                 failures: outcomes::failures(&story),
                 flagged,

@@ -7,6 +7,8 @@ use crate::rows::scan::{MOST_FOUND, MOST_LISTS, count};
 use crate::rows::{
     CodeTally, DefinitionRow, FiledRow, FoundAt, FoundRow, ListRow, ListedAt, StepAt,
 };
+use agent_trace_model::step::StepKind;
+use agent_trace_model::story::is_own;
 use agent_trace_scanners::pin::{self, Hash, Kind};
 use agent_trace_scanners::storm::Storm;
 use agent_trace_scanners::{Severity, listing, run};
@@ -42,6 +44,7 @@ pub struct Scanner {
 
 #[derive(Debug, Default)]
 struct Known {
+    /// By the hash of the whole result: a model may be shown anything in it.
     lists: HashMap<Hash, Arc<List>>,
     bytes: usize,
 }
@@ -59,20 +62,14 @@ impl Scanner {
     /// Scans the `result` of an answer with definitions, or remembers what was found in it;
     /// none if it has none and nothing was found.
     fn list(&self, result: &[u8]) -> Option<Arc<List>> {
-        let mut hasher = blake3::Hasher::new();
-        for name in MEMBERS {
-            let value = member(result, name).unwrap_or_default();
-            hasher.update(&(value.len() as u64).to_le_bytes());
-            hasher.update(value);
-        }
-        let hash = *hasher.finalize().as_bytes();
+        let whole = *blake3::hash(result).as_bytes();
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = lock().lists.get(&hash).cloned();
+        let known = lock().lists.get(&whole).cloned();
         let list = match known {
             Some(list) => list,
             None => {
-                let list = Arc::new(List::of(hash, &serde_json::from_slice(result).ok()?));
-                lock().remember(&list, result.len());
+                let list = Arc::new(List::of(result, whole)?);
+                lock().remember(whole, &list, result.len());
                 list
             }
         };
@@ -82,22 +79,34 @@ impl Scanner {
 }
 
 impl Known {
-    fn remember(&mut self, list: &Arc<List>, bytes: usize) {
+    fn remember(&mut self, whole: Hash, list: &Arc<List>, bytes: usize) {
         if self.lists.len() >= REMEMBERED || self.bytes + bytes > MOST_REMEMBERED {
             self.lists.clear();
             self.bytes = 0;
         }
         self.bytes += bytes;
-        self.lists.insert(list.hash, Arc::clone(list));
+        self.lists.insert(whole, Arc::clone(list));
     }
 }
 
 impl List {
-    fn of(hash: Hash, result: &Value) -> Self {
-        let definitions = pin::definitions(result);
+    /// A list is the same where its definitions are, and what was found beside them.
+    fn of(text: &[u8], whole: Hash) -> Option<Self> {
+        let result: Value = serde_json::from_slice(text).ok()?;
+        let definitions = pin::definitions(&result);
         // As it stands in the answer, so that pointers begin there.
         let answer = serde_json::json!({ "jsonrpc": "2.0", "result": result });
         let found = listing(None, &answer).unwrap_or_default().findings;
+        let mut hasher = blake3::Hasher::new();
+        for name in MEMBERS {
+            let value = member(text, name).unwrap_or_default();
+            hasher.update(&(value.len() as u64).to_le_bytes());
+            hasher.update(value);
+        }
+        if !found.iter().all(|finding| is_in_members(&finding.pointer)) {
+            hasher.update(&whole);
+        }
+        let hash = *hasher.finalize().as_bytes();
         let mut tally = Vec::new();
         let mut worst: BTreeMap<(Kind, usize), Severity> = BTreeMap::new();
         for finding in &found {
@@ -130,8 +139,14 @@ impl List {
                 .map(FoundRow::of)
                 .collect(),
         };
-        Self { hash, row, tally }
+        Some(Self { hash, row, tally })
     }
+}
+
+/// Whether a pointer from the answer on leads into what [`MEMBERS`] names.
+fn is_in_members(pointer: &str) -> bool {
+    let member = pointer.strip_prefix("/result/").unwrap_or_default();
+    MEMBERS.contains(&member.split('/').next().unwrap_or_default())
 }
 
 /// The definition that a pointer from the answer on leads into.
@@ -176,14 +191,19 @@ impl Scan {
         at: StepAt,
         tally: &mut Vec<CodeTally>,
     ) {
+        let frames = &session.frames;
         let method = step.method.as_deref().unwrap_or_default();
         if !step.is_clients() {
             if let Some(found) = self.storm.take(method, step.monotonic) {
                 self.file(at, FoundRow::of(found), tally);
             }
+            let said = step.request(frames);
+            let is_message = matches!(step.kind, StepKind::Request | StepKind::Notification);
+            if is_message && !is_own(&session.opening.command) {
+                self.message(said, at, tally);
+            }
             return;
         }
-        let frames = &session.frames;
         if method == "initialize" {
             let capable = member_at(step.request(frames), &["params", "capabilities"]);
             self.capabilities = short(capable.unwrap_or_default());
@@ -193,10 +213,20 @@ impl Scan {
         };
         if run::defines(method) {
             self.list(scanner, answer, at, tally);
-        } else if let Ok(value) = serde_json::from_slice(answer) {
-            for finding in run::of_result(&value) {
-                self.file(at, FoundRow::of(finding), tally);
+            if member(answer, "error").is_some() {
+                self.message(answer, at, tally);
             }
+        } else if !is_own(&session.opening.command) {
+            // What our own server quotes of attacks is none.
+            self.message(answer, at, tally);
+        }
+    }
+
+    /// Takes a message that holds no definitions.
+    fn message(&mut self, text: &[u8], at: StepAt, tally: &mut Vec<CodeTally>) {
+        let value: Value = serde_json::from_slice(text).unwrap_or_default();
+        for finding in run::of_result(&value) {
+            self.file(at, FoundRow::of(finding), tally);
         }
     }
 
@@ -215,6 +245,9 @@ impl Scan {
                 list: list.hash,
             };
             self.lists.push((told, list));
+        } else {
+            // Whoever asks knows then that this is not all.
+            self.filed.more += list.row.found.len() as u64 + list.row.more;
         }
     }
 

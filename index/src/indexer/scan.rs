@@ -28,7 +28,7 @@ pub(super) fn write(
     now: Option<&SessionRow>,
     scanned: &Scanned,
 ) -> Result<(), EngineError> {
-    if scanned.filed.found.is_empty() {
+    if scanned.filed.found.is_empty() && scanned.filed.more == 0 {
         // Most have none, and had none.
         let key = keys::filed(id);
         if before.is_some() && rows.has(&key)? {
@@ -175,6 +175,15 @@ impl Across {
                     }
                 };
                 for found in found.iter() {
+                    // Each once, however often the lists of either were told.
+                    let same = |known: &FoundAt| {
+                        known.at.session == at.at.session
+                            && (&known.found.code, &known.found.tool, &known.found.decoded)
+                                == (&found.code, &found.tool, &found.decoded)
+                    };
+                    if run.across.iter().any(same) {
+                        continue;
+                    }
                     count(&mut run.tally.found, &found.code, found.severity, 1);
                     run.across.push(FoundAt {
                         at: at.at,

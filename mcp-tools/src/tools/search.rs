@@ -271,8 +271,14 @@ impl Found {
 impl Hit {
     fn of(run: &str, opened: &Opened, step: &Step, text: Option<&str>) -> Self {
         let is_flagged = opened.flagged.contains(&step.number);
-        let response = step.response.as_ref().filter(|_| !is_flagged);
-        let messages = [step.request.as_ref(), response];
+        // What the server said is not quoted: its answer, or what it asked on its own.
+        let is_clients = step.is_clients();
+        let request = step.request.as_ref().filter(|_| is_clients || !is_flagged);
+        let response = step
+            .response
+            .as_ref()
+            .filter(|_| !is_clients || !is_flagged);
+        let messages = [request, response];
         let mut bodies = messages
             .into_iter()
             .flatten()

@@ -126,7 +126,12 @@ impl Tool for GetStep {
                 Part::Response => &step.response,
             };
             let wanted = input.part.is_none_or(|only| only == part);
-            let wanted = wanted && !(withheld && part == Part::Response);
+            // What the server said: its answer, or what it asked on its own.
+            let said = match step.is_clients() {
+                true => Part::Response,
+                false => Part::Request,
+            };
+            let wanted = wanted && !(withheld && part == said);
             message.as_ref().filter(|_| wanted)
         };
         let mut truncated = Vec::new();
