@@ -1,4 +1,4 @@
-//! Which parts of a string are read closely: all of a definition; of a long result what is around
+//! Which parts of a string are read closely: all of a definition; of a result what is around
 //! *anchors*, the words that an injection cannot do without.
 //!
 //! A result is looked through cell by cell, each as a view has it, so that what hides an order
@@ -50,7 +50,11 @@ pub(crate) fn all(raw: &str) -> Vec<(usize, usize)> {
 /// The parts of a result that may hold an order to a model. `json`: its escapes count.
 pub(crate) fn around_anchors(raw: &str, json: bool) -> Vec<(usize, usize)> {
     if raw.len() <= CELL {
-        return all(raw);
+        let cell = Cell::of(raw, json);
+        return match cell.strong() || cell.weak() {
+            true => all(raw),
+            false => Vec::new(),
+        };
     }
     let mut out: Vec<(usize, usize)> = Vec::new();
     let mut add = |start: usize, end: usize| {

@@ -10,9 +10,10 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Without a file or a run, what is recorded of all servers is told; it was scanned as it was\n\
+    after_help = "Without a file, a run, a server or --clients, what is recorded of all servers is told; it was scanned as it was\n\
                   recorded. Definitions that are not what they were are told until they are approved.\n\n\
-                  Exit codes: 0 nothing was found, 1 something was, 2 it could not be scanned.\n\
+                  Exit codes: 0 nothing from --fail-on on was found, 1 something was, 2 something could not\n\
+                  be scanned.\n\
                   `mcp-scan explain` prints all codes."
 )]
 pub(crate) struct Scan {
@@ -35,7 +36,7 @@ pub(crate) struct Scan {
     #[arg(long, value_name = "URL", conflicts_with_all = ["file", "rows", "run", "server"])]
     pub(crate) url: Option<String>,
     /// The servers in the configurations of assistants, all or those that are named: how they are
-    /// started. None is started
+    /// started. None is started without --start
     #[arg(long, value_name = "ASSISTANT", num_args = 0.., conflicts_with_all = ["file", "rows", "run", "server", "url", "name"])]
     pub(crate) clients: Option<Vec<String>>,
     /// Start these servers, or call them, and scan what they list: all or those that are named.
