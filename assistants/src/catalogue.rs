@@ -1,6 +1,6 @@
 //! Every assistant that is known: where its files lie, and what stands where in them.
 //!
-//! All of it is data, one place for each assistant ([`clients`]). What is new in an
+//! All of it is data, one place for each assistant (`clients`). What is new in an
 //! assistant is a line there.
 
 mod clients;

@@ -79,7 +79,7 @@ pub(crate) struct Suspects {
     /// either kind are better than one.
     #[arg(long = "sibling", value_name = "RUN")]
     pub(crate) siblings: Vec<String>,
-    /// Ask the model that the configuration names ([judge]), too: its opinion stands beside the
+    /// Ask the model that the configuration names (`[judge]`), too: its opinion stands beside the
     /// ranking
     ///
     /// What the steps were given and what they answered is sent there, cut to 48 KiB.
