@@ -47,7 +47,7 @@ impl Candidate {
                 file: Some((entry.file.clone(), entry.name_span.clone())),
             },
             whose: format!("{}, {}", entry.client.name, entry.file.display()),
-            shared: entry.scope == Scope::Project,
+            shared: entry.scope == Scope::Project || lies_in(&entry.file, project, home),
             own,
             fault,
         }
@@ -64,12 +64,7 @@ impl Candidate {
                     .collect();
                 discreet(&words.join(" "))
             }
-            Target::Url(url) => url
-                .url
-                .split(['?', '#'])
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
+            Target::Url(url) => discreet(url.url.split(['?', '#']).next().unwrap_or_default()),
         }
     }
 
@@ -82,6 +77,14 @@ impl Candidate {
             Target::Url(url) => consents::id(key, &[(&url.url).into()], &self.own, "".as_ref()),
         }
     }
+}
+
+/// Whether a file lies in a project, whichever way it was found: a variable of the environment may
+/// lead into one as well.
+fn lies_in(file: &Path, project: &Path, home: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (project, home) = (real(project), real(home));
+    !home.starts_with(&project) && real(file).starts_with(&project)
 }
 
 type Own = Vec<(OsString, OsString)>;
