@@ -192,6 +192,27 @@ fn a_project_is_not_trusted_by_itself() {
 }
 
 #[test]
+fn a_variable_that_leads_into_the_project_lends_it_no_trust() {
+    let configured = Configured::new();
+    let folder = configured.home.at("work/.lured");
+    fs::create_dir(&folder).unwrap();
+    let started = configured.home.at("started-lured");
+    let entry = format!(
+        "[mcp_servers.lured]\ncommand = 'touch'\nargs = ['{}']\n",
+        started.display()
+    );
+    fs::write(folder.join("config.toml"), entry).unwrap();
+    let mut command = configured.home.program();
+    command
+        .args(["mcp-scan", "--clients", "--start", "lured", "--yes"])
+        .env("CODEX_HOME", &folder);
+    let said = Said::by(&mut command, b"");
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.out.contains("--trust-project"), "{said:?}");
+    assert!(!started.exists());
+}
+
+#[test]
 fn a_started_server_has_its_own_environment_and_folder() {
     let configured = Configured::new();
     let mut command = configured.home.program();

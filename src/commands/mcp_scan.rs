@@ -25,6 +25,7 @@ use crate::cli::scan::{Scan, ScanCommand};
 use crate::config::Config;
 use crate::error::{CommandError, exit};
 use crate::query;
+use crate::render::escape;
 use crate::render::words::count;
 use agent_trace_analysis::baseline::{Acceptable, Entry};
 use agent_trace_proxy::client::Limits;
@@ -89,7 +90,14 @@ pub(crate) fn run(
     });
     let baseline = baseline::read(&args.accepted)?;
     if baseline::write(&args.accepted, &scanned.findings, &baseline)? {
-        return Ok(exit::SUCCESS);
+        let mut out = anstream::stderr().lock();
+        for what in &scanned.not_scanned {
+            writeln!(out, "not scanned: {}", escape::text(what.as_bytes(), 0))?;
+        }
+        return Ok(match scanned.not_scanned.is_empty() {
+            true => exit::SUCCESS,
+            false => exit::FAILURE,
+        });
     }
     let accepted = baseline.take_accepted(&mut scanned.findings);
     let outcome = Outcome {

@@ -33,7 +33,8 @@ pub(super) fn scan(
     let machine = Machine {
         system: System::here(),
         home: &home,
-        project: Some(&project),
+        // In the home the user's own files would be found once more, as a project's.
+        project: (project != home).then_some(&project),
         env: &env,
         files: &Disk,
     };
