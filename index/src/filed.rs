@@ -111,6 +111,22 @@ impl Changes {
     }
 }
 
+impl InStore {
+    /// Something that was found, before it is counted in how many sessions.
+    fn of(identity: String, server: String, found: FoundRow, at: StepAt) -> Self {
+        Self {
+            identity,
+            server,
+            found,
+            sessions: 0,
+            at,
+            run: None,
+            step: None,
+            fields: Vec::new(),
+        }
+    }
+}
+
 impl Local {
     /// What changed in these projects of a workspace.
     pub(crate) fn changes(
@@ -320,15 +336,8 @@ impl Local {
                     found.quote.clone(),
                 );
                 let is_new = here.insert(key.clone());
-                let known = same.entry(key).or_insert_with(|| InStore {
-                    identity: row.identity.clone(),
-                    server: row.server.clone(),
-                    found,
-                    sessions: 0,
-                    at,
-                    run: None,
-                    step: None,
-                    fields: Vec::new(),
+                let known = same.entry(key).or_insert_with(|| {
+                    InStore::of(row.identity.clone(), row.server.clone(), found, at)
                 });
                 known.at = known.at.min(at);
                 known.sessions += u64::from(is_new);
@@ -366,16 +375,9 @@ impl Local {
                     found.tool.clone(),
                     found.decoded.clone().unwrap_or_default(),
                 );
-                let known = same.entry(key).or_insert_with(|| InStore {
-                    identity,
-                    server,
-                    found,
-                    sessions: 0,
-                    at,
-                    run: None,
-                    step: None,
-                    fields: Vec::new(),
-                });
+                let known = same
+                    .entry(key)
+                    .or_insert_with(|| InStore::of(identity, server, found, at));
                 known.at = known.at.min(at);
                 known.sessions += 1;
             }

@@ -31,19 +31,12 @@ impl Dialect for Claude {
         facts.folder = facts.folder.take().or_else(|| text("cwd"));
         facts.version = facts.version.take().or_else(|| text("version"));
         if facts.started == 0 {
-            let time = text("timestamp");
-            facts.started = time.and_then(|time| rfc3339(&time)).unwrap_or(0);
+            facts.begin(text("timestamp").as_deref());
         }
     }
 
     fn entry(line: &[u8]) -> Result<Entry<'_>, Invalid> {
-        let mut entry = Entry {
-            kind: "entry".into(),
-            wall: 0,
-            name: b"null",
-            messages: Vec::new(),
-            all: false,
-        };
+        let mut entry = Entry::default();
         let mut blocks = Vec::new();
         members(line, |name, value| match name {
             "type" => entry.kind = string(value).unwrap_or("entry".into()),

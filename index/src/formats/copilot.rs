@@ -32,18 +32,15 @@ impl Dialect for Copilot {
             .and_then(string)
             .map(Cow::into_owned);
         facts.version = text("copilotVersion");
-        let time = text("startTime").or_else(|| text_of(line, "timestamp").map(Cow::into_owned));
-        facts.started = time.and_then(|time| rfc3339(&time)).unwrap_or(0);
+        facts.begin(
+            text("startTime")
+                .as_deref()
+                .or(text_of(line, "timestamp").as_deref()),
+        );
     }
 
     fn entry(line: &[u8]) -> Result<Entry<'_>, Invalid> {
-        let mut entry = Entry {
-            kind: "entry".into(),
-            wall: 0,
-            name: b"null",
-            messages: Vec::new(),
-            all: true,
-        };
+        let mut entry = Entry::default();
         let mut data: &[u8] = b"";
         members(line, |name, value| match name {
             "type" => entry.kind = string(value).unwrap_or("entry".into()),

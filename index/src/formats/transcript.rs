@@ -12,6 +12,7 @@ use super::import::{Session, Take};
 use super::json::bare;
 use super::source::{Source, digits};
 use super::strace::read::quiet_end;
+use super::time::rfc3339;
 use agent_trace_model::Stream;
 use agent_trace_store::import::session::{Opening, Writer};
 use agent_trace_store::journal::header::Imported;
@@ -58,6 +59,13 @@ pub(super) struct Facts {
     pub(super) started: u64,
 }
 
+impl Facts {
+    /// Takes over when it began: RFC 3339, or nothing that is known.
+    pub(super) fn begin(&mut self, time: Option<&str>) {
+        self.started = time.and_then(rfc3339).unwrap_or(0);
+    }
+}
+
 /// A line.
 pub(super) struct Entry<'a> {
     /// What it is about, as its method goes on.
@@ -70,6 +78,18 @@ pub(super) struct Entry<'a> {
     pub(super) messages: Vec<Message<'a>>,
     /// Whether those are all that it says.
     pub(super) all: bool,
+}
+
+impl Default for Entry<'_> {
+    fn default() -> Self {
+        Self {
+            kind: "entry".into(),
+            wall: 0,
+            name: b"null",
+            messages: Vec::new(),
+            all: true,
+        }
+    }
 }
 
 /// A call or an answer.

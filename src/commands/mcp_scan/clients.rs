@@ -163,20 +163,12 @@ fn redactor() -> Result<Redactor, CommandError> {
     Ok(Redactor::new(key, &[])?)
 }
 
-/// The folder that an assistant starts a server in. For the user's servers it is the home: a
-/// project that is not trusted is not to decide what `npx` finds.
+/// The folder that a server is started in. For the user's servers it is the home, for those of one
+/// project as well: a project that is not trusted is not to decide what `npx` finds.
 pub(super) fn folder(entry: &Entry, home: &Path, project: &Path) -> PathBuf {
     match entry.scope {
-        Scope::User => home.to_owned(),
+        Scope::User | Scope::Local => home.to_owned(),
         Scope::Project => project.to_owned(),
-        Scope::Local => {
-            let of = entry
-                .path
-                .len()
-                .checked_sub(3)
-                .and_then(|at| entry.path.get(at));
-            of.map_or_else(|| home.to_owned(), PathBuf::from)
-        }
     }
 }
 
